@@ -1,0 +1,140 @@
+"""What a run yields. A run is the list of these, and all that is shown, saved, counted or replayed is a function of it.
+
+The two marked (?) may be answered: the generator's ``send`` takes what the event's docstring names, ``None`` means go on.
+Seconds are measured by the loop's clock and do not count when two events are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from nb_agent.messages import Message, Piece, Reply, Request, ToolCall, ToolResult
+from nb_agent.usage import Usage
+from nb_agent.values import Value
+
+__all__ = [
+    "ENDINGS",
+    "STEPS",
+    "Answer",
+    "Delta",
+    "Ending",
+    "Event",
+    "Refuse",
+    "ReplyDone",
+    "RequestReady",
+    "RunEnded",
+    "RunStarted",
+    "Step",
+    "ToolAsked",
+    "ToolDone",
+]
+
+#: The seven steps of a call, in their order. The loop itself takes the last one.
+STEPS: Final = ("known", "parsed", "fits schema", "policy", "run", "result", "back to model")
+
+#: How a run ends, and what that means for the person who reads it.
+ENDINGS: Final[dict[str, str]] = {
+    "stop": "the model gave its final answer",
+    "length": "the answer was cut off at the output limit",
+    "content_filter": "the provider filtered the answer, or the model refused",
+    "max_rounds": "the limit on rounds was reached",
+    "time_limit": "the time limit of the run was reached",
+    "error": "the model server failed or refused",
+    "cancelled": "the run was interrupted",
+}
+Ending: TypeAlias = Literal["stop", "length", "content_filter", "max_rounds", "time_limit", "error", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Value):
+    """How far a call has come: one of `STEPS`, whether it was taken, and why not."""
+
+    name: str
+    state: Literal["done", "failed", "skipped"] = "done"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Value):
+    """The first event. ``history`` is what was said before, the system message included, without the new prompt."""
+
+    prompt: str
+    model: str
+    wire: str
+    mock: bool = False
+    window: int | None = None  # tokens; None where it is not known
+    history: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReady(Value):
+    """(?) A request is about to go out. Answer with a `Request` to send that one instead."""
+
+    number: int  # of the round, from 1
+    request: Request
+    notices: tuple[str, ...] = ()  # what had to be mended in the history, a sentence each
+
+
+@dataclass(frozen=True, slots=True)
+class Delta(Value):
+    """A piece of the reply has come; ``data`` is the payload as it stood on the wire."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+    data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDone(Value):
+    """The reply is whole: the stream has ended and the finish reason is known."""
+
+    number: int
+    reply: Reply
+    seconds: float | None = field(default=None, compare=False)
+    first: float | None = field(default=None, compare=False)  # seconds until the first piece
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAsked(Value):
+    """(?) A call is about to run, unless one of its steps has failed already.
+
+    Answer with `Refuse`, with a `ToolCall` to run that one instead, or with a `ToolResult` to take that as what came of it.
+    """
+
+    number: int
+    call: ToolCall
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDone(Value):
+    """A call has its result. Calls that run side by side report in the order in which they end."""
+
+    number: int
+    result: ToolResult
+    steps: tuple[Step, ...] = ()
+    seconds: float | None = field(default=None, compare=False)
+    traceback: str | None = field(default=None, compare=False)  # for the person; the model never gets it
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Value):
+    """The last event, whatever happened. ``history`` is one that a provider accepts; the next run goes on from it."""
+
+    reason: Ending
+    history: tuple[Message, ...]
+    usage: Usage | None = None
+    error: str | None = None
+    seconds: float | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse(Value):
+    """An answer to `ToolAsked`: do not run it, and tell the model why."""
+
+    reason: str
+
+
+Event: TypeAlias = RunStarted | RequestReady | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
+Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | None

@@ -1,0 +1,198 @@
+"""The only place that decides what is shown of a run: events in, one JSON state out, with the changes that lead to it.
+
+Every view draws this state and nothing else: the live inspector gets the changes, the saved HTML and the text get the whole. It
+holds no key (no event does), and request bodies stand in it once: each as what is new since the one before (see `deltas`).
+
+The state::
+
+    version, prompt, model, wire, mock, window (tokens or null)
+    rounds: [{number,
+              request: {path, bytes, change (see deltas; against {} in round 1), notices: [text], tokens: null or
+                        {parts: {part: tokens}, tools: {name: tokens}, messages: [tokens], total, exact, encoding}},
+              live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
+              reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices}
+              calls:   [{id, name, arguments, steps: [{name, state, note}], seconds, traceback,
+                         result: null or {text, images: [{data, media_type, url}], code}}]}]
+    ending: null or {reason, meaning, error, seconds, usage}
+    (usage: null or {input, cache_read, cache_write, output, reasoning}, tokens, null where not reported)
+
+A change is ``["set", path, value]`` (an index one past the end of a list appends) or ``["add", path, text]`` (at the end of a
+string); ``path`` is a list of keys and indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from nb_agent import events
+from nb_agent.deltas import delta
+from nb_agent.messages import Image, Message, Request, Thinking, ToolResult
+from nb_agent.usage import Usage
+from nb_agent.values import JSON
+
+__all__ = ["Change", "Fold", "change_state"]
+
+Change: TypeAlias = list[Any]
+
+#: Longer texts are cut in the views, with their whole length said; the run object and the recording keep them whole.
+MOST_CHARACTERS = 20_000
+
+
+def change_state(state: JSON, changes: list[Change]) -> None:
+    """Carry out changes in place, as the inspector does on its side.
+
+    >>> state = {"rounds": [{"text": "a"}]}
+    >>> change_state(state, [["add", ["rounds", 0, "text"], "b"], ["set", ["rounds", 1], {}]])
+    >>> state
+    {'rounds': [{'text': 'ab'}, {}]}
+    """
+    for kind, path, value in changes:
+        place: Any = state
+        for key in path[:-1]:
+            place = place[key]
+        last = path[-1]
+        if kind == "add":
+            place[last] += value
+        elif isinstance(place, list) and last == len(place):
+            place.append(value)
+        else:
+            place[last] = value
+
+
+class Fold:
+    """Folds the events of one run into its state.
+
+    Args:
+        count: gives a request's tokens in the form that the state holds, or ``None`` for a view without them.
+    """
+
+    def __init__(self, count: Callable[[Request, str], JSON] | None = None) -> None:
+        self.state: JSON = {"version": 1, "prompt": "", "model": "", "wire": "", "mock": False, "window": None}
+        self.state |= {"rounds": [], "ending": None}
+        self._count = count
+        self._body: JSON = {}
+
+    def apply(self, event: events.Event) -> list[Change]:
+        """Take one event in; what it changes in the state is returned, and already carried out."""
+        changes = _APPLY[type(event)](self, event)
+        change_state(self.state, changes)
+        return changes
+
+    def _started(self, event: events.RunStarted) -> list[Change]:
+        shown = {"prompt": event.prompt, "model": event.model, "wire": event.wire, "mock": event.mock, "window": event.window}
+        return [["set", [key], _capped(value)] for key, value in shown.items()]
+
+    def _request(self, event: events.RequestReady) -> list[Change]:
+        request = event.request
+        shown = {
+            "path": request.path,
+            "bytes": len(request.content),
+            "change": _capped(delta(self._body, request.body)),
+            "notices": list(event.notices),
+            "tokens": self._count(request, self.state["model"]) if self._count else None,
+        }
+        self._body = request.body
+        begun = {"number": event.number, "request": shown, "live": None, "reply": None, "calls": []}
+        return [["set", ["rounds", len(self.state["rounds"])], begun]]
+
+    def _delta(self, event: events.Delta) -> list[Change]:
+        path = self._round("live")
+        live = self.state["rounds"][-1]["live"]
+        changes: list[Change] = []
+        if live is None:
+            changes.append(["set", path, {"text": "", "thinking": "", "calls": []}])
+        begun = len(live["calls"]) if live else 0
+        for piece in event.pieces:
+            if piece.choice:
+                continue  # the other answers of n > 1 are shown when they are whole
+            if piece.kind == "call":
+                while begun <= piece.index:
+                    changes.append(["set", [*path, "calls", begun], {"name": "", "arguments": ""}])
+                    begun += 1
+                changes.append(["add", [*path, "calls", piece.index, "name"], piece.text])
+            elif piece.kind == "arguments":
+                changes.append(["add", [*path, "calls", piece.index, "arguments"], piece.text])
+            else:
+                changes.append(["add", [*path, "thinking" if piece.kind == "thinking" else "text"], piece.text])
+        return changes
+
+    def _reply(self, event: events.ReplyDone) -> list[Change]:
+        reply = event.reply
+        shown = {
+            "body": _capped(reply.body),
+            "text": _capped(reply.message.text),
+            "thinking": _capped(_thinking(reply.message)),
+            "finish": reply.finish,
+            "raw_finish": reply.raw_finish,
+            "usage": _usage(reply.usage),
+            "seconds": event.seconds,
+            "first": event.first,
+            "notices": list(reply.notices),
+        }
+        return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
+
+    def _asked(self, event: events.ToolAsked) -> list[Change]:
+        call = event.call
+        shown: JSON = {"id": call.id, "name": call.name, "arguments": _capped(call.arguments), "steps": _steps(event.steps)}
+        shown |= {"result": None, "seconds": None, "traceback": None}
+        return [["set", self._round("calls", len(self.state["rounds"][-1]["calls"])), shown]]
+
+    def _done(self, event: events.ToolDone) -> list[Change]:
+        calls = self.state["rounds"][-1]["calls"]
+        place = next((i for i, call in enumerate(calls) if call["id"] == event.result.call_id), len(calls))
+        changes: list[Change] = []
+        if place == len(calls):  # a call that was never asked about, such as one that was cut off
+            shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": "", "steps": []}
+            changes.append(["set", self._round("calls", place), shown])
+        whole: JSON = {"steps": _steps(event.steps), "result": _result(event.result), "seconds": event.seconds}
+        whole["traceback"] = _capped(event.traceback)
+        return changes + [["set", self._round("calls", place, key), value] for key, value in whole.items()]
+
+    def _ended(self, event: events.RunEnded) -> list[Change]:
+        shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": event.error}
+        shown |= {"seconds": event.seconds, "usage": _usage(event.usage)}
+        return [["set", ["ending"], shown]]
+
+    def _round(self, *path: str | int) -> list[str | int]:
+        return ["rounds", len(self.state["rounds"]) - 1, *path]
+
+
+_APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
+    events.RunStarted: Fold._started,  # noqa: SLF001  the table of the class just above
+    events.RequestReady: Fold._request,  # noqa: SLF001
+    events.Delta: Fold._delta,  # noqa: SLF001
+    events.ReplyDone: Fold._reply,  # noqa: SLF001
+    events.ToolAsked: Fold._asked,  # noqa: SLF001
+    events.ToolDone: Fold._done,  # noqa: SLF001
+    events.RunEnded: Fold._ended,  # noqa: SLF001
+}
+
+
+def _capped(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+        half = MOST_CHARACTERS // 2
+        return f"{value[:half]}\n… {len(value):,} characters in all, {len(value) - 2 * half:,} not shown here …\n{value[-half:]}"
+    if isinstance(value, dict):
+        return {key: _capped(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_capped(part) for part in value]
+    return value
+
+
+def _steps(steps: tuple[events.Step, ...]) -> list[JSON]:
+    return [{"name": step.name, "state": step.state, "note": step.note} for step in steps]
+
+
+def _result(result: ToolResult) -> JSON:
+    images = [{"data": p.data, "media_type": p.media_type, "url": p.url} for p in result.parts if isinstance(p, Image)]
+    return {"text": _capped(result.text), "images": images, "code": result.code}
+
+
+def _thinking(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Thinking))
+
+
+def _usage(usage: Usage | None) -> JSON | None:
+    return None if usage is None else asdict(usage)
