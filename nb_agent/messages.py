@@ -13,6 +13,7 @@ from nb_agent.usage import Usage
 from nb_agent.values import JSON, Value, dumps, encode
 
 __all__ = [
+    "PARTS",
     "Definition",
     "Finish",
     "Image",

@@ -1,0 +1,45 @@
+# The doors of the repository. Each makes what it needs in .venv; nothing outside the folder is changed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PORT ?= 8888
+
+.PHONY: lab test demo notebooks check bench clean
+
+lab: .venv/lab ## JupyterLab on the tour
+	$(BIN)/jupyter lab --port $(PORT) notebooks/00_tour.ipynb
+
+test: tools .venv/test ## everything that CI checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+demo: .venv/lab ## the file task with no browser, the run as text
+	$(BIN)/nb-agent demo
+
+notebooks: .venv/lab ## run all notebooks again and keep their outputs
+	$(BIN)/python -m nb_agent.lessons.execute notebooks
+
+bench: .venv/test ## the ratios that benchmarks/README.md explains
+	$(BIN)/python benchmarks/start.py --check
+
+clean:
+	rm -rf .venv demo screenshots .pytest_cache .mypy_cache .ruff_cache
+
+.PHONY: tools
+tools:
+	@command -v $${CHROMIUM:-chromium} >/dev/null || { echo "The browser tests need Chromium: apt-get install chromium fonts-noto-cjk fonts-noto-color-emoji (or set CHROMIUM)"; exit 1; }
+	@command -v node >/dev/null || { echo "The JavaScript tests need Node 20 or newer: apt-get install nodejs"; exit 1; }
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it with PYTHON=/path/to/python"; exit 1; }
+	"$(PYTHON)" -m venv .venv
+
+.venv/lab: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[lab]'
+	bash binder/postBuild $(BIN)/python
+	touch $@
+
+.venv/test: .venv/lab
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@

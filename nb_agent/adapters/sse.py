@@ -1,0 +1,72 @@
+"""Bytes of a response body -> the payloads in it: server-sent events, or one JSON document where the server did not stream.
+
+The rules are those of the HTML standard, "Parsing an event stream" (section 9.2.6): lines end in LF, CR or CRLF, several data lines
+are joined, a line that begins with a colon is a comment. Reads may end anywhere, inside a character too. It knows no wire format.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+
+__all__ = ["payloads"]
+
+
+def payloads(chunks: Iterable[bytes]) -> Iterator[tuple[str, bool]]:
+    r"""Each payload with whether it is the whole document (``True``) or one event of a stream (``False``).
+
+    >>> list(payloads([b": hello\n\nda", b"ta: {}\n\n"]))
+    [('{}', False)]
+    """
+    text = _decoded(chunks)
+    begun = ""
+    for piece in text:
+        begun += piece
+        if begun.strip():
+            break
+    if begun.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        yield begun + "".join(text), True
+        return
+    yield from ((payload, False) for payload in _events(_lines(_again(begun, text))))
+
+
+def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first.removeprefix("\ufeff")
+    yield from rest
+
+
+def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for chunk in chunks:
+        if piece := decoder.decode(chunk):
+            yield piece
+    if rest := decoder.decode(b"", final=True):
+        yield rest
+
+
+def _lines(text: Iterator[str]) -> Iterator[str]:
+    """Lines without their ends; a last line that nothing ends counts too, since some servers forget it."""
+    waiting: list[str] = []
+    after_cr = False
+    for read in text:
+        piece = read.removeprefix("\n") if after_cr else read  # two reads may tear a CRLF apart
+        after_cr = read.endswith("\r")
+        *whole, rest = piece.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for line in whole:
+            yield "".join([*waiting, line])
+            waiting.clear()
+        waiting.append(rest)
+    if any(waiting):
+        yield "".join(waiting)
+
+
+def _events(lines: Iterator[str]) -> Iterator[str]:
+    held: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            held.append(line[5:].removeprefix(" "))
+        elif not line and held:
+            yield "\n".join(held)
+            held = []
+    if held:
+        yield "\n".join(held)

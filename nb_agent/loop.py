@@ -1,0 +1,294 @@
+"""The tool-calling loop: send the history, act on the answer, repeat, until it ends in one of the ways of `events.ENDINGS`.
+
+A plain generator of events. It never prints, displays, stores or logs, and it knows no server and no tool: how to send, how calls
+are carried out, the clock and what to do while waiting are arguments. History grows by whole turns, and every call gets exactly one
+result, so that it is valid whichever way the run ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from nb_agent.adapters import WIRES, receive
+from nb_agent.errors import ProviderError
+from nb_agent.events import (
+    Answer,
+    Delta,
+    Ending,
+    Event,
+    Refuse,
+    ReplyDone,
+    RequestReady,
+    RunEnded,
+    RunStarted,
+    Step,
+    ToolAsked,
+    ToolDone,
+)
+from nb_agent.history import mend
+from nb_agent.messages import Definition, Message, Reply, Request, ToolCall, ToolResult
+from nb_agent.usage import Usage
+from nb_agent.values import JSON
+
+__all__ = ["Calls", "Limits", "Prepared", "Target", "pull", "run"]
+
+
+class Prepared(Protocol):
+    """A call that has been looked at: ``result`` is there where it must not run."""
+
+    @property
+    def call(self) -> ToolCall:
+        """The call, as it would run."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """How far it has come."""
+
+    @property
+    def result(self) -> ToolResult | None:
+        """What the model is told instead of running it."""
+
+
+class Calls(Protocol):
+    """What the loop wants of whoever carries calls out: look at one, then run those that came together."""
+
+    def prepare(self, call: ToolCall, /) -> Any:
+        """The call as a `Prepared` dataclass: known or not, its arguments parsed and checked."""
+
+    def carry_out(self, number: int, ready: Sequence[Any], /, *, idle: Callable[[], None] | None = None) -> Iterator[ToolDone]:
+        """Run what may run; each result as it ends. ``idle`` is called while waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which model answers, and in which wire format. ``window`` is its context window in tokens, where that is known."""
+
+    model: str
+    wire: str = "chat_completions"
+    mock: bool = False
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a run stops by itself: after so many requests, or so many seconds (``None``: never)."""
+
+    rounds: int = 10
+    seconds: float | None = 30.0
+
+
+@dataclass(slots=True)
+class _Turns:
+    """The history as it grows, and the turn that is not whole yet."""
+
+    messages: list[Message]
+    prompt: int  # how many messages there were before the prompt was added
+    said: list[str] = field(default_factory=list)  # text that has come of a reply that is not whole
+    calls: tuple[ToolCall, ...] = ()
+    results: dict[str, ToolResult] = field(default_factory=dict)
+
+    def reply(self, message: Message) -> None:
+        self.said.clear()
+        if message.parts:
+            self.messages.append(message)
+        self.calls, self.results = message.tool_calls, {}
+
+    def close(self, code: str, words: str) -> None:
+        """Make the turn whole: text that came is kept, calls without a result get one, an unanswered prompt is taken back."""
+        if text := "".join(self.said):
+            self.messages.append(Message.of("assistant", text))
+        for call in self.calls:
+            result = self.results.get(call.id) or ToolResult.failure(call, words, code=code)
+            self.messages.append(Message("tool", (result,)))
+        self.said, self.calls, self.results = [], (), {}
+        if len(self.messages) == self.prompt + 1 and self.messages[-1].role == "user":
+            self.messages.pop()
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run needs, and its parts as generators."""
+
+    target: Target
+    send: Callable[[Request], Iterator[bytes]]
+    calls: Calls
+    definitions: Sequence[Definition]
+    settings: JSON | None
+    stream: bool
+    limits: Limits
+    clock: Callable[[], float]
+    idle: Callable[[], None] | None
+    turns: _Turns
+    notices: tuple[str, ...]
+    began: float
+    usage: Usage | None = None
+
+    def rounds(self) -> Generator[Event, Answer, Ending]:
+        write = WIRES[self.target.wire].request
+        for number in range(1, self.limits.rounds + 1):
+            self.watch_time()
+            request = write(
+                self.turns.messages, self.definitions, model=self.target.model, stream=self.stream, settings=self.settings
+            )
+            answer = yield RequestReady(number, request, self.notices if number == 1 else ())
+            reply = yield from self.reply(number, answer if isinstance(answer, Request) else request)
+            if reply.usage is not None:
+                self.usage = reply.usage if self.usage is None else self.usage + reply.usage
+            if reply.finish == "error":
+                raise ProviderError("; ".join(reply.notices) or "the model server ended with an error", kind="protocol")
+            if ended := _ending(reply):
+                return ended
+            yield from self.call(number, reply)
+        return "max_rounds"
+
+    def reply(self, number: int, request: Request) -> Generator[Event, Answer, Reply]:
+        """Send a request, pass its pieces on, and put the whole reply into the history."""
+        began, first = self.clock(), None
+        reading = receive(request.wire, self.send(request), turn=len(self.turns.messages))
+        while True:
+            try:
+                payload, pieces = next(reading)
+            except StopIteration as end:
+                reply: Reply = end.value
+                break
+            first = self.clock() - began if first is None else first
+            if pieces:
+                self.turns.said += [piece.text for piece in pieces if piece.kind in {"text", "refusal"} and not piece.choice]
+                yield Delta(number, pieces, payload)
+            self.watch_time()
+        self.turns.reply(reply.message)
+        yield ReplyDone(number, reply, seconds=self.clock() - began, first=first)
+        return reply
+
+    def call(self, number: int, reply: Reply) -> Generator[Event, Answer, None]:
+        """Ask about all calls of a reply, run those that may run, and put their results into the history in the calls' order."""
+        ready = []
+        for call in self.turns.calls:
+            prepared = self.calls.prepare(call)
+            if reply.finish == "length":
+                prepared = _cut_off(prepared)
+            answer = yield ToolAsked(number, prepared.call, prepared.steps)
+            ready.append(_answered(prepared, answer, self.calls))
+        for done in self.calls.carry_out(number, ready, idle=self.idle):
+            self.turns.results[done.result.call_id] = done.result
+            yield done
+        self.turns.close("cancelled", "the call was not made")
+
+    def watch_time(self) -> None:
+        if self.limits.seconds is not None and self.clock() - self.began > self.limits.seconds:
+            raise _TimeIsUpError
+
+
+class _TimeIsUpError(Exception):
+    pass
+
+
+def run(
+    prompt: str,
+    history: Sequence[Message] = (),
+    *,
+    target: Target,
+    send: Callable[[Request], Iterator[bytes]],
+    calls: Calls,
+    definitions: Sequence[Definition] = (),
+    settings: JSON | None = None,
+    stream: bool = True,
+    limits: Limits | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    idle: Callable[[], None] | None = None,
+) -> Generator[Event, Answer, None]:
+    """Run ``prompt`` to its end. The last event is always `RunEnded`.
+
+    Raises:
+        HistoryError: the history cannot be sent; before anything is.
+        ProviderError: after `RunEnded`, where the model server was the reason.
+        KeyboardInterrupt: after `RunEnded`, where the run was interrupted.
+    """
+    messages, notices = mend((*history, Message.of("user", prompt)))
+    turns = _Turns(list(messages), prompt=len(messages) - 1)
+    limits, began = limits or Limits(), clock()
+    this = _Run(target, send, calls, definitions, settings, stream, limits, clock, idle, turns, notices, began)
+    reason: Ending
+    trouble: BaseException | None = None
+    try:
+        yield RunStarted(prompt, target.model, target.wire, target.mock, target.window, tuple(history))
+        reason = yield from this.rounds()
+    except _TimeIsUpError:
+        reason = "time_limit"
+    except ProviderError as error:
+        reason, trouble = "error", error
+    except KeyboardInterrupt as interrupt:
+        reason, trouble = "cancelled", interrupt
+    turns.close(*_CLOSE[reason])
+    error_text = str(trouble) if reason == "error" else None
+    yield RunEnded(reason, tuple(turns.messages), this.usage, error=error_text, seconds=clock() - began)
+    if trouble is not None:
+        raise trouble
+
+
+#: What a call that an ending leaves open is told: code and words.
+_CLOSE: dict[Ending, tuple[str, str]] = {
+    "stop": ("cancelled", "the run ended before the call was made"),
+    "max_rounds": ("cancelled", "the run reached its limit on rounds before the call was made"),
+    "length": ("truncated_arguments", "the call was cut off at the output token limit and was not made"),
+    "content_filter": ("cancelled", "the answer was filtered and the call was not made"),
+    "time_limit": ("cancelled", "the run reached its time limit before the call had a result"),
+    "error": ("cancelled", "the model server failed before the call had a result"),
+    "cancelled": ("cancelled", "the person interrupted the run before the call had a result"),
+}
+
+
+def _ending(reply: Reply) -> Ending | None:
+    """How the run ends with this reply, ``None`` where it goes on."""
+    if reply.finish == "tool_calls" or (reply.finish == "length" and reply.message.tool_calls):
+        return None
+    return reply.finish
+
+
+def _cut_off(prepared: Any) -> Any:
+    words = "the arguments were cut off at the output token limit and the call was not made; use smaller pieces"
+    cut = Step("parsed", "failed", words)
+    return replace(
+        prepared, steps=(*prepared.steps[:1], cut), result=ToolResult.failure(prepared.call, words, code="truncated_arguments")
+    )
+
+
+def _answered(prepared: Any, answer: Answer, calls: Calls) -> Any:
+    """The call as the person or the policy left it. A call that has failed already stays failed."""
+    if isinstance(answer, ToolResult):
+        result = replace(answer, call_id=prepared.call.id, name=prepared.call.name)
+        return replace(prepared, result=result)
+    if isinstance(answer, ToolCall):
+        return calls.prepare(replace(answer, id=prepared.call.id))
+    if isinstance(answer, Refuse) and prepared.result is None:
+        refused = ToolResult.failure(prepared.call, answer.reason or "the person refused the call", code="refused")
+        steps = (*prepared.steps[:3], Step("policy", "failed", answer.reason))
+        return replace(prepared, steps=steps, result=refused)
+    return prepared
+
+
+def pull(
+    running: Generator[Event, Answer, None], *observers: Callable[[Event], None], answer: Callable[[Event], Answer] = lambda _: None
+) -> None:
+    """Pull a run to its end, show each event to the observers, and answer it.
+
+    An interrupt that hits an observer is given to the run, so that its history is closed and its end is seen by all.
+    """
+    try:
+        event = next(running)
+        while True:
+            try:
+                for observe in observers:
+                    observe(event)
+                given = answer(event)
+            except KeyboardInterrupt as interrupt:
+                event = running.throw(interrupt)
+            else:
+                event = running.send(given)
+    except StopIteration:
+        pass
+    finally:
+        running.close()

@@ -1,0 +1,327 @@
+"""The doors for a notebook: ``%%agent`` runs a prompt, ``%agent`` tells and changes how.
+
+It reads options, finds the tools in the notebook, and hands over to `Agent`. The cell's text goes to the model exactly as it was
+typed: nothing in it is expanded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NoReturn
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Bool, Float, Int, TraitError, Unicode
+from traitlets.config import Configurable
+
+from nb_agent import mock, providers
+from nb_agent.agent import Agent
+from nb_agent.errors import SettingError
+from nb_agent.run import Run
+from nb_agent.tools.schema import Tool
+
+__all__ = ["AgentMagics", "Interrupted", "NbAgent", "load", "unload"]
+
+
+class Interrupted(KeyboardInterrupt):  # noqa: N818  it is no error: the person pressed the button
+    """A run was interrupted. Later cells of a Run All stop, and the notebook shows one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Interrupted: the run ended here; the next %%agent cell goes on from what had come."]
+
+
+class NbAgent(Configurable):
+    """What holds for every ``%%agent`` cell until it is changed; an option of a cell goes before it."""
+
+    model = Unicode("mock", help="the model: 'mock', 'openai:NAME', or a bare name together with base_url").tag(config=True)
+    base_url = Unicode("", help="address of an OpenAI-compatible server").tag(config=True)
+    system = Unicode("", help="the system prompt").tag(config=True)
+    max_rounds = Int(10, min=1, help="requests after which a run stops").tag(config=True)
+    time_limit = Float(30.0, min=0.1, help="seconds after which a run stops").tag(config=True)
+    stream = Bool(default_value=True, help="whether answers are asked for piece by piece").tag(config=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and never ends the kernel."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SettingError(f"%%agent: {message}; see %agent help")
+
+
+def _options() -> _Parser:
+    parser = _Parser(prog="%%agent", add_help=False, allow_abbrev=False, usage="%%%%agent [options]\nwhat the model should do")
+    add = parser.add_argument
+    add("-m", "--model", help="'mock', 'openai:NAME' and the like, or a bare name with --base-url")
+    add("--base-url", help="address of an OpenAI-compatible server")
+    add("-t", "--tools", metavar="NAMES", help="only these tools, separated by commas; without it all tools of the notebook")
+    add("-s", "--system", help="the system prompt of this conversation from here on")
+    add("--new", action="store_true", help="begin a new conversation")
+    add("--max-rounds", type=int, metavar="N", help="requests after which the run stops")
+    add("--time-limit", type=float, metavar="SECONDS", help="seconds after which the run stops")
+    add("--stream", action=argparse.BooleanOptionalAction, default=None, help="ask for the answer piece by piece, or whole")
+    add("-o", "--out", metavar="NAME", help="also put the run object into this variable")
+    add("-a", "--agent", metavar="NAME", help="use the Agent in this variable, its model and its conversation")
+    return parser
+
+
+_PARSER: Final = _options()
+
+
+def _read(line: str) -> argparse.Namespace:
+    """The options of a ``%%agent`` line.
+
+    Raises:
+        SettingError: they are not right; one line says why.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise SettingError(f"%%agent: {error} in {line!r}; the prompt goes into the lines below, only options stand here") from None
+    options, rest = _PARSER.parse_known_args(words)
+    if rest:
+        what = f"no option named {rest[0]!r}" if rest[0].startswith("-") else f"{' '.join(rest)!r} is no option"
+        raise SettingError(f"%%agent: {what}; the prompt goes into the lines below, and %agent help lists the options")
+    for name in ("max_rounds", "time_limit"):
+        number = getattr(options, name)
+        if number is not None and number <= 0:
+            raise SettingError(f"%%agent: --{name.replace('_', '-')} {number} must be above 0")
+    if options.out is not None and not options.out.isidentifier():
+        raise SettingError(f"%%agent: --out {options.out!r} is no variable name")
+    return options
+
+
+@magics_class
+class AgentMagics(Magics):
+    """``%%agent`` and ``%agent``, with one conversation for the notebook."""
+
+    def __init__(self, shell: InteractiveShell, settings: NbAgent) -> None:
+        super().__init__(shell)
+        self.settings = settings
+        self.agent = Agent()
+        self._system: str | None = None  # of this conversation, where a cell set it
+
+    # ------------------------------------------------------------------------------------------------- %%agent
+
+    @no_var_expand
+    @cell_magic("agent")
+    def run_cell(self, line: str, cell: str) -> Run:
+        """Run the text of the cell; the run object is the cell's result."""
+        options = _read(line)
+        agent = self._named(options) if options.agent else self._session(options)
+        if options.new:
+            agent.reset()
+        before = agent.last_run
+        try:
+            return agent.run(
+                cell.removesuffix("\n"),
+                tools=self._tools(options),
+                stream=options.stream,
+                max_rounds=options.max_rounds,
+                time_limit=options.time_limit,
+            )
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        finally:
+            if options.out and agent.last_run is not before:
+                self.shell.user_ns[options.out] = agent.last_run
+
+    def _session(self, options: argparse.Namespace) -> Agent:
+        """The notebook's own agent, set as `NbAgent` and the cell say."""
+        agent, settings = self.agent, self.settings
+        if options.new:
+            self._system = None
+        if options.system is not None:
+            self._system = options.system
+        agent.model = options.model or settings.model
+        agent.base_url = options.base_url or settings.base_url or None
+        agent.system = (settings.system if self._system is None else self._system) or None
+        agent.max_rounds, agent.time_limit, agent.stream = settings.max_rounds, settings.time_limit, settings.stream
+        return agent
+
+    def _named(self, options: argparse.Namespace) -> Agent:
+        agent = self.shell.user_ns.get(options.agent)
+        if not isinstance(agent, Agent):
+            raise SettingError(f"%%agent: --agent {options.agent!r} is no Agent; make one with {options.agent} = Agent(…)")
+        clash = next((name for name in ("model", "base_url", "system") if getattr(options, name) is not None), None)
+        if clash:
+            raise SettingError(
+                f"%%agent: --{clash.replace('_', '-')} does not go with --agent; set {options.agent}.{clash} instead"
+            )
+        return agent
+
+    def _tools(self, options: argparse.Namespace) -> Iterable[Any] | None:
+        if options.tools is not None:
+            return [self._tool(name) for name in re.split(r"[,\s]+", options.tools.strip()) if name]
+        return None if options.agent else found_tools(self.shell.user_ns)
+
+    def _tool(self, name: str) -> Any:
+        first, *rest = name.split(".")
+        try:
+            thing = self.shell.user_ns[first]
+            for part in rest:
+                thing = getattr(thing, part)
+        except (KeyError, AttributeError):
+            known = ", ".join(tool.name for tool in found_tools(self.shell.user_ns)) or "none"
+            raise SettingError(f"%%agent: no tool named {name!r} in this notebook; there are: {known}") from None
+        if not callable(thing):
+            raise SettingError(f"%%agent: {name!r} is {type(thing).__name__}, not a function; --tools takes names of functions")
+        return thing
+
+    # -------------------------------------------------------------------------------------------------- %agent
+
+    @no_var_expand
+    @line_magic("agent")
+    def tell(self, line: str) -> None:
+        """Carry out one of the words of ``%agent help``."""
+        word, _, rest = line.strip().partition(" ")
+        action = _WORDS.get(word or "status")
+        if action is None:
+            raise SettingError(f"%agent knows no {word!r}; it knows {', '.join(_WORDS)}")
+        print(action[0](self, rest.strip()))  # noqa: T201  a line magic answers by printing
+
+    def status(self, _: str) -> str:
+        """The model, the tools and the conversation of this notebook."""
+        agent, settings = self.agent, self.settings
+        lines = [
+            f"model         {settings.model}{' (the local mock model)' if settings.model in mock.MODELS else ''}",
+            f"server        {settings.base_url or 'as the model says'}",
+            f"tools         {', '.join(tool.name for tool in self._toolbox()) or 'none; decorate a function with @tool'}",
+            f"conversation  {len(agent.history)} messages",
+            f"limits        {settings.max_rounds} rounds, {settings.time_limit:g} s",
+        ]
+        lines += [f"MCP server    {name}: {connection}" for name, connection in agent.hub.connections.items()]
+        if agent.last_run is not None:
+            lines.append(f"last run      {agent.last_run!r}")
+        return "\n".join(lines)
+
+    def list_tools(self, _: str) -> str:
+        """The tools that the next cell offers to the model."""
+        tools = self._toolbox()
+        width = max((len(tool.name) for tool in tools), default=0)
+        lines = [f"{tool.name:{width}}  {' '.join(tool.definition.description.split())}" for tool in tools]
+        return "\n".join(lines) or "no tools; decorate a function with @tool, or connect a server with %agent mcp add"
+
+    def _toolbox(self) -> Iterable[Any]:
+        return self.agent.toolbox(found_tools(self.shell.user_ns)).tools
+
+    def reset(self, _: str) -> str:
+        """Forget the conversation; settings, tools and MCP servers stay."""
+        self.agent.reset()
+        self._system = None
+        return "the conversation is empty"
+
+    def help(self, _: str) -> str:
+        """This page."""
+        width = max(map(len, _WORDS))
+        words = "\n".join(f"  %agent {word:{width}}  {what.splitlines()[0]}" for word, (_, what) in _WORDS.items())
+        return f"{_PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
+
+    def mcp(self, rest: str) -> str:
+        """MCP servers: add NAME -- COMMAND…, list, remove NAME."""
+        words = shlex.split(rest)
+        match words:
+            case ["add", name, "--", _, *_]:
+                return f"{name}: {', '.join(self.agent.mcp(name, command=words[3:])) or 'no tools'}"
+            case ["remove", name]:
+                self.agent.hub.close(name)
+                return f"{name}: closed"
+            case [] | ["list"]:
+                lines = [f"{name}: {connection}" for name, connection in self.agent.hub.connections.items()]
+                return "\n".join(lines) or "no MCP servers; add one with %agent mcp add NAME -- COMMAND"
+        raise SettingError(f"%agent mcp cannot read {rest!r}; write: add NAME -- COMMAND…, list, or remove NAME")
+
+
+_Action = Callable[[AgentMagics, str], str]
+_WORDS: Final[dict[str, tuple[_Action, str]]] = {
+    word: (action, action.__doc__ or "")
+    for word, action in {
+        "status": AgentMagics.status,
+        "tools": AgentMagics.list_tools,
+        "mcp": AgentMagics.mcp,
+        "reset": AgentMagics.reset,
+        "help": AgentMagics.help,
+    }.items()
+}
+
+
+def found_tools(namespace: dict[str, Any]) -> list[Tool]:
+    """The tools that stand in variables of a notebook, each name once.
+
+    Old outputs (``_``, ``_5``) are passed over, since they hold tools that were defined anew. A variable that is named like its
+    tool goes before an alias.
+    """
+    tools: dict[str, Tool] = {}
+    for variable, thing in namespace.items():
+        if isinstance(thing, Tool) and not variable.startswith("_") and (thing.name not in tools or variable == thing.name):
+            tools[thing.name] = thing
+    return list(tools.values())
+
+
+# ------------------------------------------------------------------------------------------------------- completion
+
+
+@context_matcher(priority=200)  # type: ignore[untyped-decorator]  # IPython leaves it untyped
+def complete(context: CompletionContext) -> SimpleMatcherResult:
+    """Options, models and words for the line of ``%%agent`` and ``%agent``; nothing in the text of the cell."""
+    line = context.line_with_cursor[: context.cursor_position]
+    lead = re.match(r"\s*(%%?)agent\s", line)
+    if lead is None or (lead[1] == "%%" and context.cursor_line != _first_line(context.full_text)):
+        return {"completions": []}
+    *before, fragment = re.split(r"\s+", line)
+    if lead[1] == "%":
+        words: Iterable[str] = _WORDS if len(before) < 2 else ("add", "list", "remove") if before[-1] == "mcp" else ()
+    elif before[-1] in {"-m", "--model"}:
+        words = (*mock.MODELS, *(f"{prefix}:" for prefix in providers.PROVIDERS))
+    else:
+        words = [option for action in _PARSER._actions for option in action.option_strings]  # noqa: SLF001  argparse has no public list
+    found = [SimpleCompletion(word, type="param") for word in words if word.startswith(fragment)]
+    return {"completions": found, "suppress": bool(found), "matched_fragment": fragment}
+
+
+def _first_line(text: str) -> int:
+    """The number of the first line that is not blank."""
+    return next((number for number, line in enumerate(text.splitlines()) if line.strip()), 0)
+
+
+# ---------------------------------------------------------------------------------------------------------- loading
+
+
+def load(shell: InteractiveShell) -> None:
+    """Add the magics, ``%config NbAgent`` and completion; a second time it changes nothing."""
+    if _loaded(shell) is not None:
+        return
+    settings = _settings(shell)
+    shell.configurables.append(settings)
+    shell.register_magics(AgentMagics(shell, settings))
+    if shell.Completer is not None:
+        shell.Completer.custom_matchers.append(complete)
+
+
+def _settings(shell: InteractiveShell) -> NbAgent:
+    try:
+        return NbAgent(parent=shell)
+    except TraitError:  # a value that %config refused stays in the shell's configuration and would come back here
+        shell.config.pop("NbAgent", None)
+        return NbAgent(parent=shell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Take everything back that `load` added, and close the connections to MCP servers."""
+    magics = _loaded(shell)
+    if magics is None:
+        return
+    magics.agent.close()
+    shell.configurables.remove(magics.settings)
+    for table in shell.magics_manager.magics.values():
+        table.pop("agent", None)
+    shell.magics_manager.registry.pop(AgentMagics.__name__, None)
+    if shell.Completer is not None and complete in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(complete)
+
+
+def _loaded(shell: InteractiveShell) -> AgentMagics | None:
+    return shell.magics_manager.registry.get(AgentMagics.__name__)

@@ -1,0 +1,288 @@
+"""The arguments of a tool from the values in a prompt: one set of arguments, or several where several things are named.
+
+`params` says how well each value suits; here values are given out, each to one parameter, and what is left over in the same list
+("Paris and London") makes further calls. What cannot be found is said, not invented.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Final
+
+from nb_agent.messages import Definition
+from nb_agent.mock.params import Param, convert, near, of_schema, params, related, suits
+from nb_agent.mock.phrases import flag, free_text, options
+from nb_agent.mock.reading import Finding, after_words, findings
+from nb_agent.mock.words import concepts, places
+from nb_agent.values import JSON
+
+__all__ = ["Filled", "Prompt", "fill", "invented", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt with what was found in it. ``rivals`` are the parameters of all tools: a code belongs to whom it is named after."""
+
+    text: str
+    found: tuple[Finding, ...]
+    places: dict[str, list[int]]
+    rivals: tuple[Param, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What a prompt gives a tool.
+
+    Attributes:
+        rows: the arguments of each call; one row at least, which may lack what is in ``missing``.
+        missing: required parameters that the prompt has nothing for.
+        used: the findings that went into the rows.
+        strong: how much the arguments speak for this tool: 1 for a fitting one, 2 for one that can hardly be meant for another.
+    """
+
+    rows: tuple[JSON, ...]
+    missing: tuple[Param, ...] = ()
+    used: frozenset[Finding] = frozenset()
+    strong: int = 0
+
+
+#: Least score for a required and for an optional parameter. An optional one takes a value only where something points at it.
+_LEAST: Final = {True: 2.0, False: 5.0}
+#: Kinds that say themselves what they are: they need less to go to an optional parameter that takes them.
+_PLAIN_KINDS: Final = frozenset({"path", "email", "url", "date", "time", "glob", "expression"})
+_MOST_CALLS: Final = 12
+_MOST_FINDINGS: Final = 60  # a page pasted into a prompt holds thousands
+_STRONG: Final = 6.0
+_SURE: Final = 8.0
+_COORDINATED: Final = re.compile(r",|;|&|\band\b|\bor\b|\bvs\b|\bversus\b|\bthen\b|\bplus\b|[、，和与及跟；]|还有|以及|\n", re.IGNORECASE)
+_OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|let|show|put|report)\b", re.IGNORECASE)
+
+
+def read(text: str, tools: tuple[Definition, ...] = ()) -> Prompt:
+    """A prompt, read once for all tools."""
+    return Prompt(text, tuple(findings(text)[:_MOST_FINDINGS]), places(text), tuple(param for tool in tools for param in params(tool)))
+
+
+@dataclass
+class _Sheet:
+    """The state of filling one tool: which values each parameter has so far, with the place of each."""
+
+    prompt: Prompt
+    free: list[Finding]
+    values: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    used: list[Finding] = field(default_factory=list)
+    strong: int = 0
+
+    def take(self, param: Param, finding: Finding, score: float) -> None:
+        self.free.remove(finding)
+        self.used.append(finding)
+        self.values.setdefault(param.name, []).append((finding.start, convert(param, finding)))
+        self.scores.setdefault(param.name, score)
+        self.strong += 2 if score >= _SURE else score >= _STRONG
+
+
+def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(), guess: bool = True) -> Filled:
+    """Fill a tool's parameters from a prompt; ``about`` are the concepts of the tool, which are no values.
+
+    Args:
+        guess: whether words without any mark of a value, and the prompt's own sentence, may be taken for a required parameter.
+    """
+    wanted = params(tool)
+    sheet = _Sheet(prompt, _spread(prompt.found, wanted))
+    _take_choices(wanted, sheet)
+    _take_best([param for param in wanted if param.required], sheet)
+    _take_more(wanted, sheet)
+    _take_best([param for param in wanted if not param.required], sheet)
+    _take_more([param for param in wanted if not any(other.required for other in wanted)], sheet)
+    if guess:
+        _take_words(wanted, sheet, about)
+    missing = tuple(param for param in wanted if param.required and param.name not in sheet.values)
+    return Filled(_rows(wanted, sheet), missing, frozenset(sheet.used), sheet.strong)
+
+
+def _spread(found: tuple[Finding, ...], wanted: tuple[Param, ...]) -> list[Finding]:
+    """The findings, with "2 + 3" as two numbers for a tool that takes numbers and no expression."""
+    if any("expression" in param.likes for param in wanted):
+        return list(found)
+    spread: list[Finding] = []
+    for finding in found:
+        numbers = re.finditer(r"\d+(?:\.\d+)?", finding.text) if finding.kind == "expression" else ()
+        parts = [Finding("number", n.group(), finding.start + n.start(), finding.start + n.end()) for n in numbers]
+        spread += parts or [finding]
+    return spread
+
+
+def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
+    """Enums, flags, lists and objects: they are looked for by their own words and not among the findings one by one."""
+    for param in wanted:
+        if param.schema.get("enum"):
+            for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
+                sheet.values.setdefault(param.name, []).append((start, value))
+                sheet.strong += 1
+                sheet.free = [finding for finding in sheet.free if finding.end <= start or finding.start >= end]
+        elif param.type == "boolean":
+            value = flag(param, sheet.prompt.text, sheet.prompt.places)
+            if value is not None or param.required:
+                sheet.values[param.name] = [(0, bool(value))]
+    for param in wanted:
+        if param.type == "array":
+            _take_list(param, sheet)
+        elif param.type == "object" and param.schema.get("properties"):
+            _take_object(param, sheet)
+
+
+def _take_list(param: Param, sheet: _Sheet) -> None:
+    item = replace(param, schema={**param.schema.get("items", {}), "description": ""})
+    if item.schema.get("enum"):
+        values = [value for _, _, value in options(item, sheet.prompt.text, sheet.prompt.places)]
+    elif item.type == "object" and item.schema.get("properties"):
+        inner = fill(Definition(param.name, "", item.schema), sheet.prompt)
+        values = list(inner.rows) if not inner.missing else []
+        sheet.used += [finding for finding in inner.used if finding in sheet.free]
+        sheet.free = [finding for finding in sheet.free if finding not in inner.used]
+    else:
+        scored = [(_score(item, finding, sheet), finding) for finding in sheet.free]
+        best = max((score for score, _ in scored), default=0)
+        chosen = [finding for score, finding in scored if score >= max(_LEAST[param.required], best - 3)]
+        values = [convert(item, finding) for finding in chosen]
+        sheet.used += chosen
+        sheet.free = [finding for finding in sheet.free if finding not in chosen]
+    if values:
+        sheet.values[param.name] = [(0, values)]
+
+
+def _take_object(param: Param, sheet: _Sheet) -> None:
+    inner = fill(Definition(param.name, "", param.schema), replace(sheet.prompt, found=tuple(sheet.free)))
+    if inner.rows[0] and not inner.missing:
+        sheet.values[param.name] = [(0, inner.rows[0])]
+        sheet.used += [finding for finding in inner.used if finding in sheet.free]
+        sheet.free = [finding for finding in sheet.free if finding not in inner.used]
+
+
+def _take_best(wanted: list[Param], sheet: _Sheet) -> None:
+    """Give each parameter its best finding, the surest pair first; equal pairs go by the order of both."""
+    while True:
+        pairs = [
+            (-score, finding.start, order, finding, param)
+            for order, param in enumerate(wanted)
+            if param.name not in sheet.values and param.type in ("string", "integer", "number")
+            for finding in sheet.free
+            if (score := _score(param, finding, sheet)) >= _least(param, finding)
+        ]
+        if not pairs:
+            return
+        score, _, _, finding, param = min(pairs, key=lambda pair: pair[:3])
+        sheet.take(param, finding, -score)
+
+
+def _least(param: Param, finding: Finding) -> float:
+    return 4.0 if not param.required and finding.kind in _PLAIN_KINDS and finding.kind in param.likes else _LEAST[param.required]
+
+
+def _score(param: Param, finding: Finding, sheet: _Sheet) -> float:
+    """How well it suits, unless the value is named after something else."""
+    if finding.kind == "code" and not related(finding.text, param):
+        claimed = any(related(finding.text, rival) for rival in sheet.prompt.rivals)
+        if claimed and near(param, finding, sheet.prompt.text, sheet.prompt.places) < 3:
+            return 0
+    score = suits(param, finding, sheet.prompt.text, sheet.prompt.places)
+    if finding.kind == "number" and "code" in param.likes and _nearer(param, finding, sheet):
+        return 0
+    return score
+
+
+def _nearer(param: Param, finding: Finding, sheet: _Sheet) -> bool:
+    """Whether a number stands closer to the name of another parameter: "the customer of order 1001"."""
+    mine = near(param, finding, sheet.prompt.text, sheet.prompt.places)
+    return any(near(rival, finding, sheet.prompt.text, sheet.prompt.places) > mine for rival in sheet.prompt.rivals)
+
+
+def _take_more(wanted: tuple[Param, ...] | list[Param], sheet: _Sheet) -> None:
+    """Further values of the same kind in the same list: each will make a call of its own."""
+    takers = [param for param in wanted if param.name in sheet.scores]
+    single = len([param for param in takers if param.type != "string"]) <= 1
+    for finding in list(sheet.free):
+        scored = [(_score(param, finding, sheet), param) for param in takers if param.type == "string" or single]
+        score, param = max(scored, key=lambda pair: pair[0], default=(0, None))
+        if param is None or score < max(_LEAST[True], sheet.scores[param.name] - 3.5):
+            continue
+        before = max((used for used in sheet.used if used.end <= finding.start), key=lambda used: used.end, default=None)
+        between = sheet.prompt.text[before.end : finding.start] if before else ""
+        same = any(used.kind == finding.kind for used in sheet.used)
+        if before and same and _COORDINATED.search(between) and not _OTHER_ACT.search(between):
+            sheet.take(param, finding, score)
+
+
+def _take_words(wanted: tuple[Param, ...], sheet: _Sheet, about: frozenset[str]) -> None:
+    """For required text that has no value yet: words after "in", "for" …, then the prompt's own sentence."""
+    for param in wanted:
+        if not param.required or param.name in sheet.values or param.type != "string" or param.schema.get("enum"):
+            continue
+        known = about | param.words | frozenset(word for finding in sheet.used for word in concepts(finding.text))
+        plain = [finding for finding in after_words(sheet.prompt.text, known) if not _overlaps(finding, sheet.used)]
+        chosen = [finding for finding in plain if suits(param, finding, sheet.prompt.text, sheet.prompt.places) >= 1.5]
+        if chosen and not param.likes & {"query", "body", "sql"}:
+            first = chosen[0]
+            for finding in chosen:
+                if _COORDINATED.search(sheet.prompt.text[first.end : finding.start]) or finding is first:
+                    sheet.free.append(finding)
+                    sheet.take(param, finding, 2)
+        elif (text := free_text(param, sheet.prompt.text)) is not None:
+            sheet.values[param.name] = [(0, text)]
+
+
+def _overlaps(finding: Finding, used: list[Finding]) -> bool:
+    return any(finding.start < other.end and other.start < finding.end for other in used)
+
+
+def _rows(wanted: tuple[Param, ...], sheet: _Sheet) -> tuple[JSON, ...]:
+    """One row for each thing named. Values named by turns belong together in pairs, else each goes with each."""
+    columns = {param.name: sheet.values[param.name] for param in wanted if param.name in sheet.values}
+    many = [name for name, values in columns.items() if len(values) > 1]
+    leading = [name for name in many if any(param.name == name and not param.schema.get("enum") for param in wanted)] or many
+    if not many:
+        return ({name: values[0][1] for name, values in columns.items()},)
+    if len(leading) > 1 and _by_turns([columns[name] for name in leading]):
+        combined = list(zip(*(columns[name] for name in leading), strict=True))
+    else:
+        combined = list(product(*(columns[name] for name in leading)))
+    rows: list[JSON] = []
+    for values in combined[:_MOST_CALLS]:
+        chosen = dict(zip(leading, values, strict=True))
+        place = max(start for start, _ in values)
+        row = {name: (chosen[name] if name in chosen else _nearest(column, place))[1] for name, column in columns.items()}
+        rows += [row] if row not in rows else []
+    return tuple(rows)
+
+
+def _by_turns(columns: list[list[tuple[int, Any]]]) -> bool:
+    """Whether the values of the columns follow one another as a, b, a, b."""
+    if len({len(column) for column in columns}) > 1:
+        return False
+    starts = [[start for start, _ in row] for row in zip(*columns, strict=True)]
+    return all(max(one) < min(two) for one, two in zip(starts, starts[1:], strict=False))
+
+
+def _nearest(column: list[tuple[int, Any]], place: int) -> tuple[int, Any]:
+    """The value that is named next after ``place``, or else the last one before it."""
+    return min(column, key=lambda value: (value[0] < place, abs(value[0] - place)))
+
+
+def invented(schema: JSON) -> Any:
+    """A value that a schema allows, for a call that is demanded though the prompt has none."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if "default" in schema:
+        return schema["default"]
+    param = of_schema({"properties": {"it": schema}}, {})[0]
+    kind = param.type
+    if param.examples and kind == "string":
+        return param.examples[0]
+    if kind == "object":
+        inner = of_schema(schema, schema)
+        return {part.name: invented(part.schema) for part in inner if part.required or not schema.get("required")}
+    low = schema.get("minimum", 1)
+    return {"integer": low, "number": low, "boolean": False, "array": [], "null": None}.get(kind, "example")

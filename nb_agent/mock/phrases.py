@@ -1,0 +1,111 @@
+"""Arguments that are no values of their own in the prompt: one of a list of words, yes or no, a stretch of the sentence, SQL.
+
+Unlike `params`, which judges what `reading` has found, this looks for what a given parameter needs.
+"""
+# ruff: noqa: RUF001  the patterns name the punctuation that Chinese prompts use
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from nb_agent.mock.params import Param
+from nb_agent.mock.words import concepts, pieces
+
+__all__ = ["flag", "free_text", "options"]
+
+_DEGREES: Final = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "metric": "celsius", "imperial": "fahrenheit"}
+_NO: Final = re.compile(r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$", re.IGNORECASE)
+
+
+def options(param: Param, prompt: str, places: dict[str, list[int]]) -> list[tuple[int, int, Any]]:
+    """The values of an enum that a prompt names, in the order of their naming, with where each begins and ends."""
+    found: dict[Any, tuple[int, int]] = {}
+    for value in param.schema["enum"]:
+        span = _written(str(value), prompt) or _degrees(str(value), prompt)
+        if span is None and isinstance(value, str):
+            span = _meant(value, places, [other for other in param.schema["enum"] if other != value])
+        if span is not None:
+            found[value] = span
+    inside = [v for v, (a, b) in found.items() if any(c <= a and b <= d and d - c > b - a for c, d in found.values())]
+    spans = [(start, end, value) for value, (start, end) in found.items() if value not in inside]
+    return sorted(spans, key=lambda span: span[0])
+
+
+def _written(value: str, prompt: str) -> tuple[int, int] | None:
+    """Where the value stands in the prompt as it is, or with other signs between its words."""
+    inner = r"[\s_-]*".join(re.escape(piece) for piece in pieces(value)) or re.escape(value)
+    ending = r"(?:s|es|ed)?" if len(value) > 2 else ""
+    case = 0 if len(value) == 1 else re.IGNORECASE  # the value "a" is no article
+    match = re.search(rf"(?<![A-Za-z0-9]){inner}{ending}(?![A-Za-z0-9])", prompt, case)
+    return match.span() if match else None
+
+
+def _degrees(value: str, prompt: str) -> tuple[int, int] | None:
+    sign = next((sign for sign, word in _DEGREES.items() if value.lower() in (sign, word)), None)
+    names = {sign or "", _DEGREES.get(sign or "", "")} - {""}
+    letters = {name[0] for name in names if name in ("c", "f", "k", "celsius", "fahrenheit", "kelvin")}
+    for letter in letters:
+        full = next((word for word in _DEGREES.values() if word[0] == letter), letter)
+        if match := re.search(rf"°\s?{letter}\b|\b{full}\b", prompt, re.IGNORECASE):
+            return match.span()
+    return None
+
+
+def _meant(value: str, places: dict[str, list[int]], others: list[Any]) -> tuple[int, int] | None:
+    """Where a word of the prompt means the same as a word of the value that the other values do not have."""
+    shared = frozenset(word for other in others for word in concepts(str(other)))
+    starts = [place for word in concepts(value) - shared for place in places.get(word, ())]
+    return (min(starts), min(starts) + 1) if starts else None
+
+
+def flag(param: Param, prompt: str, places: dict[str, list[int]]) -> bool | None:
+    """Whether a prompt asks for what a yes-or-no parameter is named after; ``None`` where it does not mention it."""
+    weak = {"include", "use", "is", "with", "enable", "show", "list"}
+    starts = [place for word in param.words - weak for place in places.get(word, ())]
+    if not starts:
+        return None
+    negative = any(word in ("no", "without", "skip", "exclude", "disable") for word in pieces(param.name))
+    return negative or not _NO.search(prompt[: min(starts)])
+
+
+_END: Final = r"(?:[.?!。？！]?\s*$|[,，]?\s+(?:and\s+)?then\b|[。])"
+_QUERY_CUES: Final = (
+    rf"\b(?:search|look|find|google|query|ask)\b(?:\s+[\w-]+){{0,4}}?\s+(?:for|about|up)\s+(.+?){_END}",
+    rf"[:：]\s*(.+?)\s*$",
+    rf"\babout\s+(.+?){_END}",
+    rf"(?:搜索|查找|查询|搜)(?:一下)?(.+?){_END}",
+)
+_BODY_CUES: Final = (
+    r"[:：]\s*(.+?)\s*$",
+    rf"\b(?:saying|says|say|that|reads)\s+(?:that\s+)?(.+?){_END}",
+    rf"\b(?:me|task|todo|note|reminder)\s+(?:to|about)\s+(.+?){_END}",
+    rf"\b(?:translate|summari[sz]e|repeat|echo)\s+(.+?)(?:\s+(?:to|into|in)\s+\S+)?{_END}",
+    rf"(?:提醒我|记下|备注|内容[是为])(.+?){_END}",
+    rf"\babout\s+(.+?){_END}",
+)
+
+
+def free_text(param: Param, prompt: str) -> str | None:
+    """A stretch of the prompt for a parameter that takes running text; ``None`` for any other parameter."""
+    if "sql" in param.likes:
+        return _sql(param, prompt)
+    cues = _QUERY_CUES if "query" in param.likes else _BODY_CUES if "body" in param.likes else ()
+    for cue in cues:
+        if match := re.search(cue, prompt, re.IGNORECASE | re.DOTALL):
+            return match.group(1).strip(" `'\"“”")
+    return prompt.strip() if "query" in param.likes else None
+
+
+def _sql(param: Param, prompt: str) -> str | None:
+    """The statement that the prompt holds, or a plain one over the table that the description or the prompt names."""
+    if match := re.search(r"\b(?:select|with)\b.+", prompt.replace("`", ""), re.IGNORECASE | re.DOTALL):
+        if re.search(r"\bfrom\b", match.group(), re.IGNORECASE):
+            return match.group().rstrip("?。. ")
+    described = re.search(r"\b(?:from|tables?:?)\s+`?([a-z_]\w*)", str(param.schema.get("description") or ""), re.IGNORECASE)
+    named = re.search(r"\b(?:how many|all|the|list|count|table)\s+([a-z_]+s)\b", prompt, re.IGNORECASE)
+    table = described or named
+    if table is None:
+        return None
+    counted = re.search(r"\bhow many\b|\bcount\b|\bnumber of\b|多少|几个", prompt, re.IGNORECASE)
+    return f"SELECT {'COUNT(*) AS n' if counted else '*'} FROM {table.group(1)}{'' if counted else ' LIMIT 10'}"

@@ -1,0 +1,157 @@
+"""A run as the person has it in hand: its events, and everything that can be read off them.
+
+It holds no agent and no connection: what is here is the same for a run that has just ended and for one read from a file.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from nb_agent import adapters, recording, tokens
+from nb_agent.errors import SettingError
+from nb_agent.events import Event, ReplyDone, RequestReady, RunEnded, RunStarted, ToolDone
+from nb_agent.messages import Message, Reply, Request, ToolResult
+from nb_agent.usage import Usage
+from nb_agent.values import JSON
+from nb_agent.views import charts, notebook, text
+from nb_agent.views.fold import Fold
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Run", "counted"]
+
+
+def counted(request: Request, model: str) -> JSON:
+    """The tokens of a request by part, in the form that the views show (see `views.fold`)."""
+    return tokens.breakdown(adapters.WIRES[request.wire].segments(request.body), model=model).shown()
+
+
+class Run:
+    """One run. ``events`` is the whole of it; everything else is a function of them.
+
+    Attributes:
+        events: what the loop yielded, in order.
+    """
+
+    def __init__(self, events: list[Event] | None = None) -> None:
+        self.events: list[Event] = [] if events is None else events
+        self._fold: tuple[int, JSON] | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Run:
+        """A run that `save` wrote.
+
+        Raises:
+            SettingError: the file cannot be read, or holds something else.
+        """
+        return cls(recording.load(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the run to a file of JSON lines, whole or not at all.
+
+        Raises:
+            SettingError: the file cannot be written.
+        """
+        recording.save(self.events, path)
+
+    # ---------------------------------------------------------------------------------------------- what happened
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation when the run ended: system, user, assistant and tool messages, earlier runs included."""
+        ended = self._last(RunEnded)
+        return ended.history if ended else ()
+
+    @property
+    def text(self) -> str:
+        """The last text that the model wrote."""
+        return next((reply.message.text for reply in reversed(self.replies)), "")
+
+    @property
+    def reason(self) -> str | None:
+        """How it ended: one of `events.ENDINGS`; ``None`` while it goes on."""
+        ended = self._last(RunEnded)
+        return ended.reason if ended else None
+
+    @property
+    def error(self) -> str | None:
+        """What the model server said when it failed."""
+        ended = self._last(RunEnded)
+        return ended.error if ended else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider reported for all rounds together, in tokens."""
+        ended = self._last(RunEnded)
+        return ended.usage if ended else None
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests as they went out, a round each."""
+        return [event.request for event in self.events if isinstance(event, RequestReady)]
+
+    @property
+    def replies(self) -> list[Reply]:
+        """The replies that came back whole, a round each."""
+        return [event.reply for event in self.events if isinstance(event, ReplyDone)]
+
+    @property
+    def tool_results(self) -> list[ToolResult]:
+        """What came of the calls, in the order in which they ended."""
+        return [event.result for event in self.events if isinstance(event, ToolDone)]
+
+    def _last(self, kind: type[Any]) -> Any:
+        return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
+
+    # -------------------------------------------------------------------------------------------- what can be seen
+
+    @property
+    def state(self) -> JSON:
+        """What the views draw (see `views.fold`)."""
+        if self._fold is None or self._fold[0] != len(self.events):
+            fold = Fold(counted)
+            for event in self.events:
+                fold.apply(event)
+            self._fold = len(self.events), fold.state
+        return self._fold[1]
+
+    @property
+    def tokens(self) -> pd.DataFrame:
+        """The tokens of each request by part (see `views.charts.frame` for the columns)."""
+        return charts.frame(self.state)
+
+    def plot_tokens(self, *, dark: bool | None = None) -> Figure:
+        """The tokens of each request by part, stacked, against the context window."""
+        return charts.plot(self.state, dark=dark)
+
+    def inspect(self) -> Any:
+        """The live inspector on this run; leave it as the last line of a cell.
+
+        Raises:
+            SettingError: there is nothing to show yet.
+        """
+        if not self.events:
+            raise SettingError("this run has no events yet; run a prompt first")
+        from nb_agent.views.widget import Inspector  # noqa: PLC0415  anywidget costs 0.2 s and only a notebook needs it
+
+        return Inspector(state=self.state)
+
+    def __repr__(self) -> str:
+        started = self._last(RunStarted)
+        rounds = len(self.requests)
+        spent = self.usage or Usage()
+        return (
+            f"<Run of {started.model if started else 'no model'}: {rounds} round{'s' * (rounds != 1)}, "
+            f"{self.reason or 'not ended'}, {spent.input_tokens or 0:,} tokens in, {spent.output_tokens or 0:,} out>"
+        )
+
+    def __str__(self) -> str:
+        return text.text(self.state)
+
+    def _ipython_display_(self) -> None:
+        """As the last line of the cell that ran it, nothing, since the run is shown there already; elsewhere the whole."""
+        if not notebook.shown_here(self):
+            notebook.show(self.state)

@@ -1,0 +1,195 @@
+"""The parameters of a function as a model sees them: name, JSON Schema with description and default, and what is left out.
+
+Unlike `annotations`, which knows one type at a time, this knows signatures; unlike `schema`, nothing here knows what a tool is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
+
+from nb_agent.errors import ToolDefinitionError
+from nb_agent.tools.annotations import Adapter, Names, Schemas, adapter_of
+from nb_agent.tools.docstrings import Described
+from nb_agent.values import JSON
+
+__all__ = ["Parameter", "parameters_of", "schema_of"]
+
+_EMPTY: Final = inspect.Parameter.empty
+_VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+#: What the default says about a parameter that has no annotation. Anything else is left open: a guess would be wrong in silence.
+_BY_DEFAULT: Final[dict[type, type]] = {kind: kind for kind in (bool, int, float, str, list, dict)}
+#: What a docstring may say about it.
+_BY_WORD: Final[dict[str, type]] = {kind.__name__: kind for kind in _BY_DEFAULT}
+_BY_WORD.update(integer=int, number=float, string=str, boolean=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        name: its name in Python; ``key`` is the one that the model sees, another one where ``Field(alias=…)`` says so.
+        extras: what is said about it beside its type: description and default.
+        fill: makes the argument where the model gave none and the function has no default of its own (``Field(default=…)``).
+    """
+
+    name: str
+    key: str
+    adapter: Adapter
+    extras: JSON
+    required: bool
+    fill: Callable[[], Any] | None = None
+
+
+def parameters_of(signature: inspect.Signature, described: Described, names: Names, owner: str) -> tuple[Parameter, ...]:
+    """The parameters that a model can give, in their order; ``*args`` and ``**kwargs`` can always stay empty, and are left out.
+
+    Args:
+        signature: without what is bound already.
+        described: what the docstring says.
+        names: where annotations are looked up.
+        owner: the tool's name, for error texts.
+
+    Raises:
+        ToolDefinitionError: an annotation cannot be read, or cannot become a schema; the text names the parameter.
+    """
+    wanted = [entry for entry in signature.parameters.values() if entry.kind not in _VARIADIC]
+    hints = _hints({entry.name: entry.annotation for entry in wanted if entry.annotation is not _EMPTY}, names, owner)
+    return tuple(_parameter(entry, hints.get(entry.name, _EMPTY), described, names, owner) for entry in wanted)
+
+
+def schema_of(parameters: tuple[Parameter, ...]) -> JSON:
+    """The JSON Schema of all parameters together: an object that takes nothing else.
+
+    ``properties`` is there even where it is empty, and an empty ``required`` is not: validators of several providers insist.
+    """
+    properties: JSON = {}
+    shared: JSON = {}
+    for entry in parameters:
+        form = deepcopy(entry.adapter.schema)
+        for name, definition in form.pop("$defs", {}).items():
+            if shared.setdefault(name, definition) != definition:  # two classes of one name: pydantic tells them apart
+                return _together(parameters)
+        properties[entry.key] = form
+    for entry in parameters:  # a class that is also used inside another one is written out once
+        name = next((name for name, definition in shared.items() if definition == properties[entry.key]), None)
+        form = {"$ref": f"#/$defs/{name}"} if name else properties[entry.key]
+        properties[entry.key] = form | entry.extras
+    return _object(parameters, properties, shared)
+
+
+def _together(parameters: tuple[Parameter, ...]) -> JSON:
+    adapters = [(entry.key, "validation", entry.adapter.pydantic) for entry in parameters]
+    forms, shared = TypeAdapter.json_schemas(adapters, schema_generator=Schemas)  # type: ignore[arg-type]  # the mode is a str
+    properties = {entry.key: forms[entry.key, "validation"] | entry.extras for entry in parameters}
+    return _object(parameters, properties, shared.get("$defs", {}))
+
+
+def _object(parameters: tuple[Parameter, ...], properties: JSON, shared: JSON) -> JSON:
+    form: JSON = {"type": "object", "properties": properties}
+    if required := [entry.key for entry in parameters if entry.required]:
+        form["required"] = required
+    form["additionalProperties"] = False
+    return form | ({"$defs": shared} if shared else {})
+
+
+def _parameter(entry: inspect.Parameter, annotation: Any, described: Described, names: Names, owner: str) -> Parameter:
+    default = entry.default
+    if annotation is _EMPTY:
+        annotation = _guess(default, described.types.get(entry.name, ""))
+    if isinstance(default, FieldInfo):  # def f(x: int = Field(3, description="…")), as in pydantic's models
+        annotation, default = Annotated[annotation, default], _EMPTY
+    adapter = _adapter(entry.name, annotation, names, owner)
+    if default is None and not adapter.takes_none():  # def f(x: int = None) means that None is fine
+        adapter = _adapter(entry.name, _optional(annotation), names, owner)
+    fields = [extra for extra in _metadata(annotation) if isinstance(extra, FieldInfo)]
+    filled = next((extra for extra in fields if not extra.is_required()), None) if default is _EMPTY else None
+    text = _description(annotation) or described.parameters.get(entry.name)
+    return Parameter(
+        name=entry.name,
+        key=next((extra.alias for extra in fields if extra.alias), None) or entry.name,
+        adapter=adapter,
+        extras=({"description": text} if text else {}) | _default(default),
+        required=default is _EMPTY and filled is None,
+        fill=filled and (lambda: filled.get_default(call_default_factory=True, validated_data={})),
+    )
+
+
+def _adapter(name: str, annotation: Any, names: Names, owner: str) -> Adapter:
+    try:
+        return adapter_of(annotation, names)
+    except Exception as error:  # annotations may run any code of whoever wrote the type
+        raise ToolDefinitionError(
+            f"{owner}: the parameter {name!r} cannot be described to a model: {inspect.formatannotation(annotation)} has no JSON "
+            f"Schema ({_reason(error)}); annotate it with types that JSON can carry, or bind it with functools.partial"
+        ) from error
+
+
+def _hints(annotations: dict[str, Any], names: Names, owner: str) -> dict[str, Any]:
+    """Annotations that are text, or hold some, as what they name."""
+    holder = types.SimpleNamespace(__annotations__=annotations)
+    try:
+        try:
+            return typing.get_type_hints(holder, names.scope, dict(names.closure), include_extras=True)
+        except NameError:
+            return typing.get_type_hints(holder, names.scope, names.local(), include_extras=True)
+    except Exception as error:  # the text of an annotation is code
+        if len(annotations) > 1:
+            for name, annotation in annotations.items():
+                _hints({name: annotation}, names, owner)
+        name, annotation = next(iter(annotations.items()))
+        raise ToolDefinitionError(
+            f"{owner}: the annotation of the parameter {name!r}, {inspect.formatannotation(annotation)}, cannot be read "
+            f"({type(error).__name__}: {_reason(error)}); define or import what it names before the tool is made"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).split("\n", 1)[0].rstrip(".")
+
+
+def _guess(default: Any, word: str) -> Any:
+    return _BY_WORD.get(word, Any) if default is _EMPTY else _BY_DEFAULT.get(type(default), Any)
+
+
+def _metadata(annotation: Any) -> tuple[Any, ...]:
+    return annotation.__metadata__ if get_origin(annotation) is Annotated else ()
+
+
+def _optional(annotation: Any) -> Any:
+    if extras := _metadata(annotation):
+        return Annotated[(annotation.__origin__ | None, *extras)]
+    return annotation | None
+
+
+def _description(annotation: Any) -> str | None:
+    """``Annotated[int, Field(description="…")]``, ``Annotated[int, "…"]`` or ``Annotated[int, Doc("…")]``."""
+    for extra in _metadata(annotation):
+        text = extra if isinstance(extra, str) else getattr(extra, "description", None) or getattr(extra, "documentation", None)
+        if isinstance(text, str) and text:
+            return inspect.cleandoc(text)
+    return None
+
+
+def _default(value: Any) -> JSON:
+    """A default that JSON can carry; of another one, the model is told that it may leave the parameter out, and no more."""
+    if value is _EMPTY:
+        return {}
+    try:
+        form = to_jsonable_python(value)
+        json.dumps(form, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return {"default": form}

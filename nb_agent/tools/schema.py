@@ -1,0 +1,270 @@
+"""A tool from a Python function: `tool` makes it; a `Tool` tells the model what it is, checks arguments, and calls the function.
+
+Everything that can be wrong with a tool is said when it is made. Nothing here knows a run, a thread or a result's text: see
+`calling` and `results`.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import functools
+import inspect
+import itertools
+import re
+import types
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, overload
+
+from pydantic import ValidationError
+
+from nb_agent import background
+from nb_agent.errors import AgentError, ToolDefinitionError
+from nb_agent.messages import Definition
+from nb_agent.tools.annotations import faults
+from nb_agent.tools.docstrings import Described, read
+from nb_agent.tools.functions import docstrings_of, is_in_class, name_of, names_of, signature_of, starts_with_self
+from nb_agent.tools.parameters import Parameter, parameters_of, schema_of
+from nb_agent.values import JSON
+
+__all__ = ["ArgumentsError", "Tool", "tool"]
+
+#: What the APIs take as a name. With any other one they refuse the whole request.
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+#: Items that are read from a generator that a tool gives back: it may be without end.
+MOST_ITEMS: Final = 10_000
+
+
+class ArgumentsError(AgentError, ValueError):
+    """The arguments of a call do not fit; the text names each bad parameter and what was expected."""
+
+
+class Tool:
+    """A function that a model may ask for. It is still called like the function.
+
+    Attributes:
+        name: what the model calls it.
+        definition: what the model is told of it.
+        main_thread: whether it has to run in the thread of the cell, as pyplot and sqlite connections must.
+        bound: ``False`` for a method that was not taken from an object, and cannot be called by a model.
+    """
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, description: str | None = None, main_thread: bool = False
+    ) -> None:
+        plain: Any = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+        functools.update_wrapper(self, plain, updated=())
+        self.name = _checked(name_of(plain) if name is None else name)
+        self.main_thread = main_thread
+        self._function = plain
+        self._description = description
+        #: What __get__ binds it to: "object", "class" or nothing.
+        self._binds = "class" if isinstance(function, classmethod) else "object" if is_in_class(function) else ""
+        self._define(skip_first=None if self._binds == "object" else bool(self._binds))
+
+    def _define(self, *, skip_first: bool | None) -> None:
+        signature = signature_of(self._function, self.name)
+        self.bound = not (starts_with_self(signature) if skip_first is None else skip_first)
+        if not self.bound:
+            signature = signature.replace(parameters=list(signature.parameters.values())[1:])
+        described = _described(self._function, signature)
+        text = described.text if self._description is None else inspect.cleandoc(self._description)
+        self._parameters = parameters_of(signature, described, names_of(self._function), self.name)
+        self._placed = tuple(entry for entry in signature.parameters.values() if entry.kind is entry.POSITIONAL_ONLY)
+        self.definition = Definition(self.name, text, schema_of(self._parameters))
+
+    @property
+    def description(self) -> str:
+        """What it does, in the words that the model reads."""
+        return self.definition.description
+
+    @property
+    def schema(self) -> JSON:
+        """The finished definition as JSON: name, description, and the parameters as a JSON Schema."""
+        return {"name": self.name, "description": self.description, "parameters": copy.deepcopy(self.definition.parameters)}
+
+    def check(self, arguments: JSON) -> dict[str, Any]:
+        """The arguments of a call as keyword arguments of the annotated types. Defaults are left to the function.
+
+        Raises:
+            ArgumentsError: one is missing, unknown, or does not fit.
+        """
+        checked: dict[str, Any] = {}
+        wrong: list[str] = []
+        for entry in self._parameters:
+            if entry.key in arguments:
+                wrong += _take(entry, arguments[entry.key], checked)
+            elif entry.required:
+                wrong.append(f"{entry.key}: missing, expected {_expected(entry.adapter.schema)}")
+            elif entry.fill:
+                checked[entry.name] = entry.fill()
+        wrong += _unknown(arguments, [entry.key for entry in self._parameters])
+        if wrong:
+            raise ArgumentsError(f"the arguments do not fit {self.name}: {'; '.join(wrong)}")
+        return checked
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """Call the function with what `check` gave. What can be awaited is waited for, and generators are read to their end."""
+        named = dict(arguments)
+        placed = [named.pop(entry.name, entry.default) for entry in self._placed]
+        return _settled(self._function(*placed, **named))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives."""
+        return self._function(*args, **kwargs)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if self._binds and self.bound:  # a method whose first parameter is not called self
+            self._define(skip_first=True)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Tool:
+        """The tool of one object, like a method."""
+        to = (owner or type(instance)) if self._binds == "class" else instance
+        if not self._binds or to is None:
+            return self
+        taken = copy.copy(self)
+        if taken.bound:
+            taken._define(skip_first=True)  # noqa: SLF001  its own copy
+        taken._function = taken.__wrapped__ = types.MethodType(self._function, to)  # noqa: SLF001
+        taken._binds, taken.bound = "", True  # noqa: SLF001
+        return taken
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return self is other or (self._function == other._function and self.definition == other.definition)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}({', '.join(entry.key for entry in self._parameters)})>"
+
+
+@overload
+def tool(
+    function: None = None, /, *, name: str | None = None, description: str | None = None, main_thread: bool = False
+) -> Callable[[Callable[..., Any]], Tool]: ...
+@overload
+def tool(
+    function: Callable[..., Any], /, *, name: str | None = None, description: str | None = None, main_thread: bool = False
+) -> Tool: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    main_thread: bool = False,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function: ``@tool``, ``@tool(name="…")`` or ``tool(function)``.
+
+    Args:
+        function: anything that can be called; a tool is given back as it is.
+        name: what the model calls it; without one, the function's own name.
+        description: what it does; without one, the docstring says it. Parameters are described by the docstring either way.
+        main_thread: run it in the thread of the cell, one after the other, as pyplot and sqlite connections need it.
+
+    Raises:
+        ToolDefinitionError: the name or a parameter cannot be told to a model.
+    """
+    if function is None:
+        return lambda decorated: tool(decorated, name=name, description=description, main_thread=main_thread)
+    if isinstance(function, types.MethodType) and isinstance(function.__func__, Tool):  # @classmethod over @tool, from Python 3.13
+        function = function.__func__.__get__(function.__self__)
+    if isinstance(function, Tool):
+        if name is None and description is None and not main_thread:
+            return function
+        name, description = name or function.name, description or function.description
+        main_thread, function = main_thread or function.main_thread, function._function  # noqa: SLF001  the same class
+    if not callable(function) and not isinstance(function, (staticmethod, classmethod)):
+        raise ToolDefinitionError(f"{function!r} cannot be called; a tool is made of a function: @tool above it, or tool(function)")
+    return Tool(function, name=name, description=description, main_thread=main_thread)
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ToolDefinitionError(
+            f"{name!r} cannot be the name of a tool: model APIs take 1 to 64 of the characters a-z, A-Z, 0-9, _ and - "
+            f"(^{_NAME.pattern}$); give it another one with tool(…, name='…')"
+        )
+    return name
+
+
+def _described(function: Any, signature: inspect.Signature) -> Described:
+    found = [read(text, signature.parameters) for text in docstrings_of(function)] or [Described()]
+    text = next((described.text for described in found if described.text), "")
+    for described in found[1:]:
+        found[0].parameters.update({**described.parameters, **found[0].parameters})
+    return Described(text, found[0].parameters, found[0].types)
+
+
+# ------------------------------------------------------------------------------------------------- arguments
+
+
+def _take(entry: Parameter, value: Any, checked: dict[str, Any]) -> list[str]:
+    try:
+        checked[entry.name] = entry.adapter.check(value)
+    except ValidationError as error:
+        return faults(error, value, entry.key)
+    except Exception as error:  # noqa: BLE001  a validator of the author's may raise anything
+        return [f"{entry.key}: {type(error).__name__}: {error}"]
+    return []
+
+
+def _expected(schema: JSON) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(map(repr, schema["enum"]))
+    if "anyOf" in schema:
+        return " or ".join(_expected(part) for part in schema["anyOf"])
+    return str(schema.get("type", "object" if "$ref" in schema else "a value"))
+
+
+def _unknown(arguments: JSON, keys: list[str]) -> Iterator[str]:
+    for name in arguments:
+        if name not in keys:
+            near = difflib.get_close_matches(name, keys, n=1)
+            takes = f"the tool takes {', '.join(keys)}" if keys else "the tool takes no arguments"
+            yield f"{name}: there is no such parameter" + (f", did you mean {near[0]}?" if near else f"; {takes}")
+
+
+# ------------------------------------------------------------------------------------------------- what a function gives back
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    error: BaseException
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, AsyncGenerator):
+        value = _collected(value)
+    if inspect.isawaitable(value):
+        # Errors come back as values: SystemExit in a task would end the loop, and the frames of the loop would be in the traceback.
+        outcome = background.run(_guarded(value))
+        if isinstance(outcome, _Raised):
+            raise outcome.error
+        return _settled(outcome)
+    if isinstance(value, Generator) or (isinstance(value, Iterator) and type(value).__repr__ is object.__repr__):
+        items = list(itertools.islice(value, MOST_ITEMS + 1))
+        return [*items[:MOST_ITEMS], f"… only the first {MOST_ITEMS:,} items were read"] if len(items) > MOST_ITEMS else items
+    return value
+
+
+async def _guarded(awaitable: Awaitable[Any]) -> Any:
+    try:
+        return await awaitable
+    except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001  raised again by the caller
+        return _Raised(error)
+
+
+async def _collected(stream: AsyncGenerator[Any, None]) -> list[Any]:
+    items = []
+    async for item in stream:
+        items.append(item)
+        if len(items) > MOST_ITEMS:
+            return [*items[:MOST_ITEMS], f"… only the first {MOST_ITEMS:,} items were read"]
+    return items

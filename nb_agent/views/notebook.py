@@ -1,0 +1,142 @@
+"""Pulls a run where a person watches: the live inspector in a notebook, lines of text in a terminal, nothing in a script.
+
+When the run ends, the inspector in the output is replaced by static HTML and text, so that the saved notebook needs no widget and
+no kernel. All display is done here, in the thread that pulls.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Callable, Generator
+from typing import Any, Final
+
+from nb_agent import events, loop
+from nb_agent.messages import Request
+from nb_agent.values import JSON
+from nb_agent.views import html, text
+from nb_agent.views.fold import Change, Fold
+
+__all__ = ["pull_shown", "show", "shown_here"]
+
+#: Seconds between two messages to the inspector while a reply streams: every message costs the page a redraw.
+_PAUSE: Final = 1 / 15
+
+_shown: list[tuple[weakref.ref[Any], int]] = []  # the run that was shown last, and in which cell
+
+
+def pull_shown(
+    running: Generator[events.Event, events.Answer, None],
+    *observers: Callable[[events.Event], None],
+    count: Callable[[Request, str], JSON],
+    run: object,
+    answer: Callable[[events.Event], events.Answer] = lambda _: None,
+) -> None:
+    """Pull a run to its end like `loop.pull`, and show it as it goes on. ``run`` is what `shown_here` will be asked about."""
+    shell = _shell()
+    if shell is None:
+        loop.pull(running, *observers, answer=answer)
+        return
+    view = _Live(Fold(count)) if _has_kernel(shell) else _Lines()
+    _shown[:] = [(weakref.ref(run), shell.execution_count)]
+    try:
+        loop.pull(running, *observers, view.observe, answer=answer)
+    finally:
+        view.close()
+
+
+def shown_here(run: object) -> bool:
+    """Whether the cell that is being executed has shown this run already."""
+    shell = _shell()
+    return bool(_shown) and _shown[0][0]() is run and shell is not None and _shown[0][1] == shell.execution_count
+
+
+def show(state: JSON) -> None:
+    """Show a run that has ended, as it is saved."""
+    shell = _shell()
+    if shell is None or not _has_kernel(shell):
+        sys.stdout.write(text.text(state) + "\n")
+        return
+    from IPython.display import display  # noqa: PLC0415  there is a shell, so it is there
+
+    display(_saved(state), raw=True)
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def _has_kernel(shell: Any) -> bool:
+    return getattr(shell, "kernel", None) is not None
+
+
+def _saved(state: JSON) -> dict[str, str]:
+    return {"text/html": html.page(state), "text/plain": text.text(state)}
+
+
+class _Live:
+    """The inspector in the cell's output."""
+
+    def __init__(self, fold: Fold) -> None:
+        from IPython.display import display  # noqa: PLC0415
+        from nb_agent.views.widget import Inspector  # noqa: PLC0415  anywidget costs 0.2 s and only a kernel needs it
+
+        self._fold = fold
+        self._widget = Inspector(state=fold.state)
+        self._handle = display(self._widget, display_id=True)
+        self._waiting: list[Change] = []
+        self._sent = 0.0
+
+    def observe(self, event: events.Event) -> None:
+        self._waiting += self._fold.apply(event)
+        if not isinstance(event, events.Delta) or time.monotonic() - self._sent >= _PAUSE:
+            self._send()
+
+    def _send(self) -> None:
+        if self._waiting:
+            self._widget.apply(self._waiting)
+            self._waiting, self._sent = [], time.monotonic()
+
+    def close(self) -> None:
+        self._send()
+        self._handle.update(_saved(self._fold.state), raw=True)
+        self._widget.close()
+
+
+class _Lines:
+    """Text as it comes, for a terminal."""
+
+    def __init__(self) -> None:
+        self._in_line = False
+
+    def observe(self, event: events.Event) -> None:
+        if isinstance(event, events.RunStarted) and event.mock:
+            self._say(f"[mock model {event.model}]")
+        elif isinstance(event, events.Delta):
+            self._write("".join(piece.text for piece in event.pieces if piece.kind == "text" and not piece.choice))
+        elif isinstance(event, events.ReplyDone) and not self._in_line and event.reply.message.text:
+            self._write(event.reply.message.text)  # it did not come piece by piece
+        elif isinstance(event, events.ToolAsked):
+            self._say(f"→ {event.call.name}({event.call.arguments})")
+        elif isinstance(event, events.ToolDone):
+            words = " ".join(event.result.text.split())
+            self._say(f"{'✗' if event.result.failed else '←'} {words[:200]}{' …' if len(words) > 200 else ''}")
+        elif isinstance(event, events.RunEnded) and event.reason != "stop":
+            self._say(f"[{event.reason}: {events.ENDINGS[event.reason]}]")
+
+    def _write(self, words: str) -> None:
+        if words:
+            sys.stdout.write(words)
+            sys.stdout.flush()
+            self._in_line = True
+
+    def _say(self, words: str) -> None:
+        self.close()
+        sys.stdout.write(words + "\n")
+
+    def close(self) -> None:
+        if self._in_line:
+            sys.stdout.write("\n")
+            self._in_line = False

@@ -1,0 +1,1224 @@
+// The inspector of a run: mount(el, state) draws what views/fold.py folded, apply(changes) follows it while the run goes on.
+//
+// One file on purpose (anywidget sends it as text: no build, no relative import), hence its length. It shows the state and decides
+// nothing: no network, no storage, no HTML from text (textContent only, since a script in the page could click a button), no picture
+// from elsewhere. The part above "The page" is pure and runs under Node. html.py draws the same state without script.
+
+// ------------------------------------------------------------------------------------------------ words and numbers
+
+/** The parts of a request (messages.PARTS): how they are called. Their colours are in inspector.css. */
+export const PARTS = {
+  system: "system", developer: "developer", history: "user before", assistant: "assistant text", tool_calls: "tool calls",
+  tool_results: "tool results", user: "user", tools: "tool definitions", images: "images", overhead: "overhead",
+};
+
+/** The seven steps of a call (events.STEPS). */
+export const STEPS = ["known", "parsed", "fits schema", "policy", "run", "result", "back to model"];
+
+/** What to do after an ending that is not the wished one. text.py holds the same words; a test compares them. */
+export const NEXT = {
+  length: "Ask for less at once, or allow a longer answer.",
+  content_filter: "Say it in other words, or begin a new conversation.",
+  max_rounds: "Allow more rounds, or go on in the next cell: the conversation is kept.",
+  time_limit: "Allow more time, or go on in the next cell: the conversation is kept.",
+  error: "The conversation up to here is kept: run the cell again when the cause is mended.",
+  cancelled: "The conversation up to here is kept: the next cell goes on from it.",
+};
+
+export const share = (part, total) => (total ? part / total : 0);
+export const count = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en-US"));
+export const percent = (part, total) => {
+  const whole = Math.round(100 * share(part, total));
+  return part > 0 && whole < 1 ? "<1 %" : `${whole} %`;
+};
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** Seconds in the unit that fits: "3 ms", "0.41 s", "2 min 5 s". */
+export function seconds(time) {
+  if (time === null || time === undefined) return "";
+  if (time < 0.001) return "<1 ms";
+  if (time < 0.0995) return `${Math.round(time * 1000)} ms`;
+  if (time < 59.995) return `${time.toFixed(2)} s`;
+  const whole = Math.round(time);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…` : text);
+const has = (object, key) => Object.hasOwn(object, key);
+const sum = (...numbers) => {
+  const known = numbers.filter((number) => number !== null && number !== undefined);
+  return known.length ? known.reduce((a, b) => a + b, 0) : null;
+};
+
+// ------------------------------------------------------------------------------------------------ the state
+
+/** Carry out changes in place (fold.change_state). Values are copied: two views may get the same message object. */
+export function changeState(state, changes) {
+  for (const [kind, path, value] of changes) {
+    const last = path[path.length - 1];
+    let place = state;
+    for (const key of path.slice(0, -1)) place = place[key];
+    if (kind === "add") place[last] += value;
+    else place[last] = value !== null && typeof value === "object" ? structuredClone(value) : value;
+  }
+  return state;
+}
+
+/** The request body that deltas.delta was given as `after`. */
+export function rebuild(before, change) {
+  const { same = {}, gone = [], order } = change;
+  const kept = Object.entries(before).filter(([key]) => !gone.includes(key));
+  const body = Object.fromEntries(kept);
+  for (const [key, value] of Object.entries(change.new ?? {})) {
+    body[key] = has(same, key) ? [...before[key].slice(0, same[key]), ...value] : value;
+  }
+  return order ? Object.fromEntries(order.map((key) => [key, body[key]])) : body;
+}
+
+/** All request bodies of a run, first to last. */
+export function bodies(rounds) {
+  let body = {};
+  return rounds.map((round) => (body = rebuild(body, round.request.change)));
+}
+
+/** The name under which a wire format keeps the conversation. */
+export const listKey = (body) => ["messages", "input", "contents"].find((key) => Array.isArray(body[key]));
+const SYSTEM = ["system", "instructions", "systemInstruction", "system_instruction"];
+const AHEAD = ["model", "tools", ...SYSTEM]; // what a provider reads before the first message
+
+/** Tokens of the nodes of a request body that were counted, by JSON path. */
+export function tokensAt(body, tokens) {
+  const at = new Map();
+  if (!tokens) return at;
+  at.set("[]", tokens.total);
+  const key = listKey(body);
+  const system = SYSTEM.find((name) => has(body, name));
+  const messages = [...tokens.messages];
+  if (key && system && messages.length === body[key].length + 1) at.set(JSON.stringify([system]), messages.shift());
+  if (key && messages.length === body[key].length) {
+    messages.forEach((number, place) => at.set(JSON.stringify([key, place]), number));
+    at.set(JSON.stringify([key]), sum(...messages) ?? 0);
+  }
+  if (Array.isArray(body.tools)) {
+    body.tools.forEach((tool, place) => {
+      const number = tokens.tools[nameOf(tool)];
+      if (number !== undefined) at.set(JSON.stringify(["tools", place]), number);
+    });
+    at.set('["tools"]', tokens.parts.tools ?? 0);
+  }
+  return at;
+}
+
+/** What a request shares with the one before: a prompt cache reads from the front, so a change ahead of the messages ends it. */
+export function prefix(rounds, index, body) {
+  const key = listKey(body);
+  if (!index || !key) return null;
+  const { same = {}, gone = [], ...change } = rounds[index].request.change;
+  const fresh = change.new ?? {};
+  const at = has(fresh, key) ? (same[key] ?? 0) : body[key].length;
+  const broken = AHEAD.filter((name) => has(fresh, name) || gone.includes(name));
+  const { tokens } = rounds[index].request;
+  const number = tokens && !broken.length ? sum(...tokens.messages.slice(0, at + tokens.messages.length - body[key].length),
+    tokens.parts.tools) ?? 0 : null;
+  const before = `request ${rounds[index - 1].number}`;
+  let text = `the part shared with ${before} ends here`;
+  if (broken.length) text += `, but a prompt cache could reuse nothing: ${broken.join(", ")} changed`;
+  else if (number !== null) {
+    text += `: a prompt cache could reuse about ${count(number)} tokens${tokens.parts.tools ? ", tool definitions included" : ""}`;
+  }
+  return { key, at, tokens: number, broken, text, all: at === body[key].length };
+}
+
+/** Whether the node at a path is new since the request before; only the topmost new node is marked. */
+export function isNew(change, path) {
+  const [key, place] = path;
+  if (!has(change.new ?? {}, key)) return false;
+  return has(change.same ?? {}, key) ? path.length === 2 && place >= change.same[key] : path.length === 1;
+}
+
+/** "What is new" in words and as a value to unfold. */
+export function novelty(rounds, index) {
+  const { change } = rounds[index].request;
+  const fresh = change.new ?? {};
+  const value = {};
+  const said = [];
+  const before = index ? `request ${rounds[index - 1].number}` : "";
+  for (const [key, part] of Object.entries(fresh)) {
+    const at = change.same?.[key];
+    if (at === undefined) {
+      value[key] = part;
+      continue;
+    }
+    part.forEach((entry, place) => (value[`${key}[${at + place}]`] = entry));
+    const first = at === 1 ? "The first entry" : `The first ${count(at)} entries`;
+    said.push(`${first} of “${key}” ${at === 1 ? "is that" : "are those"} of ${before}; ${count(part.length)} new.`);
+    if (!part.length) said.push(`“${key}” ends there now.`);
+  }
+  if (!index) said.push("The first request: all of it is new.");
+  const whole = Object.keys(fresh).filter((key) => !has(change.same ?? {}, key));
+  if (index && whole.length) said.push(`Set anew: ${whole.join(", ")}.`);
+  if (change.gone) said.push(`No longer there: ${change.gone.join(", ")}.`);
+  if (change.order) said.push("The keys stand in another order.");
+  if (index && !said.length) said.push(`Nothing: it is ${before} once more.`);
+  return { text: said.join(" "), value };
+}
+
+export const read = (usage) => (usage ? sum(usage.input, usage.cache_read, usage.cache_write) : null);
+export const written = (usage) => (usage ? sum(usage.output, usage.reasoning) : null);
+
+/** Tokens in and out, and seconds, of all that has come so far; null where nothing was reported. */
+export function totals(state) {
+  const replies = state.rounds.map((round) => round.reply).filter(Boolean);
+  const usage = state.ending?.usage;
+  const spent = state.rounds.map((round) => (round.reply?.seconds ?? 0) + Math.max(0, ...round.calls.map((call) => call.seconds ?? 0)));
+  return {
+    read: usage ? read(usage) : sum(...replies.map((reply) => read(reply.usage))),
+    written: usage ? written(usage) : sum(...replies.map((reply) => written(reply.usage))),
+    seconds: state.ending?.seconds ?? (state.rounds.length ? sum(...spent) : null),
+  };
+}
+
+/** Counted beside reported, in words, with the difference named. */
+export function compared(round) {
+  const { tokens } = round.request;
+  const reported = read(round.reply?.usage);
+  const said = [];
+  if (tokens) said.push(`${count(tokens.total)} tokens counted${tokens.exact ? "" : " (an estimate: this model’s tokenizer is not public)"}`);
+  if (reported !== null) said.push(`${count(reported)} ${tokens ? "" : "tokens "}reported`);
+  else if (round.reply) said.push("none reported");
+  if (tokens && reported !== null && reported !== tokens.total) {
+    const more = reported - tokens.total;
+    said.push(`difference ${more > 0 ? "+" : "−"}${count(Math.abs(more))}`);
+  }
+  return said.join(" · ");
+}
+
+/** How a run stands: kind is running, stop, halt or error. */
+export function standing(state) {
+  if (state.ending) {
+    const { reason, meaning, error } = state.ending;
+    const kind = reason === "stop" ? "stop" : reason === "error" ? "error" : "halt";
+    return { kind, text: `ended: ${reason.replaceAll("_", " ")}`, meaning, error, next: NEXT[reason] ?? "" };
+  }
+  const round = state.rounds[state.rounds.length - 1];
+  if (!round) return { kind: "running", text: "starting" };
+  const open = round.calls.filter((call) => !call.result).map((call) => call.name);
+  let text = `running: round ${round.number} done`;
+  if (open.length) text = `running ${open.join(", ")}`;
+  else if (!round.reply) text = round.live ? `running: reply ${round.number} is coming` : `running: waiting for reply ${round.number}`;
+  return { kind: "running", text };
+}
+
+/** The seven steps with the state of each: done, failed, skipped, now or todo. */
+export function ladder(call, running) {
+  const taken = new Map(call.steps.map((step) => [step.name, step]));
+  let open = running && !call.result;
+  return STEPS.map((name) => {
+    const step = taken.get(name);
+    if (step) return { name, state: step.state, note: step.note };
+    const state = open ? "now" : call.result || !running ? "skipped" : "todo";
+    open = false;
+    return { name, state, note: "" };
+  });
+}
+
+export const failed = (call) => Boolean(call.result?.code) || call.steps.some((step) => step.state === "failed");
+
+/** What stands in the rail, in order: "0/request", "0/reply", "0/call/0" … */
+export function items(state) {
+  return state.rounds.flatMap((round, index) => [
+    `${index}/request`,
+    ...(round.reply || round.live ? [`${index}/reply`] : []),
+    ...round.calls.map((_, place) => `${index}/call/${place}`),
+  ]);
+}
+
+// ------------------------------------------------------------------------------------------------ JSON in words
+
+const nameOf = (value) => value?.function?.name ?? value?.name;
+
+/** A text of JSON as a value; undefined where it is not JSON, or where JavaScript would round its numbers. */
+export function parsed(text) {
+  if (/[0-9]{16}/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A call as one line: write_file(path="report.md", content=… 412 characters). */
+export function signature(name, text) {
+  const value = parsed(text);
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return `${name}(${cut(text, 80)})`;
+  const shown = Object.entries(value).map(([key, part]) => {
+    const form = JSON.stringify(part);
+    return form.length <= 48 ? `${key}=${form}` : `${key}=… ${plural(typeof part === "string" ? part.length : form.length, "character")}`;
+  });
+  return `${name}(${shown.join(", ")})`;
+}
+
+function content(value) {
+  const text = value.content ?? value.parts ?? value.text ?? value.output;
+  if (typeof text === "string") return text;
+  if (!Array.isArray(text)) return "";
+  return text.map((part) => part?.text ?? (typeof part?.content === "string" ? part.content : "")).filter(Boolean).join(" ");
+}
+
+/** What a folded object or list holds, short: {assistant, calls read_file, search_files}. */
+export function summary(value) {
+  if (Array.isArray(value)) {
+    const names = value.map(nameOf).filter(Boolean);
+    return names.length && names.length === value.length ? cut(names.join(" · "), 120) : plural(value.length, "entry").replace("entrys", "entries");
+  }
+  const said = [];
+  if (value.role ?? value.type) said.push(value.role ?? value.type);
+  const parts = Array.isArray(value.content) ? value.content : Array.isArray(value.parts) ? value.parts : [];
+  const calls = [...(value.tool_calls ?? []), ...parts.filter((part) => part?.type === "tool_use" || part?.functionCall)];
+  if (Array.isArray(calls) && calls.length) said.push(`calls ${calls.map((call) => nameOf(call) ?? call?.functionCall?.name).join(", ")}`);
+  if (value.tool_call_id ?? value.call_id) said.push(`answers ${value.tool_call_id ?? value.call_id}`);
+  if (nameOf(value)) said.push(nameOf(value));
+  const text = content(value) || value.description || value.function?.description;
+  if (typeof text === "string" && text) said.push(JSON.stringify(cut(text.replace(/\s+/g, " "), 72)));
+  return said.length ? said.join(", ") : cut(Object.keys(value).join(", "), 80);
+}
+
+/** Paths of all keys and values in which a text occurs, in the order of the tree; at most 1,000. */
+export function search(value, wanted, most = 1000) {
+  const found = [];
+  const needle = wanted.toLowerCase();
+  const look = (node, path, key) => {
+    if (found.length >= most) return;
+    const plain = node === null || typeof node !== "object";
+    if (`${key} ${plain ? node : ""}`.toLowerCase().includes(needle)) found.push(path);
+    if (!plain) for (const name of Object.keys(node)) look(node[name], [...path, Array.isArray(node) ? +name : name], Array.isArray(node) ? "" : name);
+  };
+  if (needle) look(value, [], "");
+  return found;
+}
+
+export const at = (value, path) => path.reduce((node, key) => node[key], value);
+
+const MARK = /… [\d,]+ characters in all, [\d,]+ not shown here …/;
+/** Whether the view holds only the ends of a long text in here (fold.MOST_CHARACTERS). */
+export const isCut = (value) => MARK.test(JSON.stringify(value));
+
+const bearer = ["Authorization: Bearer $OPENAI_API_KEY"];
+const HEADERS = {
+  chat_completions: bearer,
+  responses: bearer,
+  anthropic_messages: ["x-api-key: $ANTHROPIC_API_KEY", "anthropic-version: 2023-06-01"],
+  gemini_generate: ["x-goog-api-key: $GEMINI_API_KEY"],
+};
+const quoted = (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** The request as a command for a POSIX shell. Addresses and keys stay variables: no key is ever in the state. */
+export function curl(wire, path, body) {
+  const headers = ["Content-Type: application/json", ...(HEADERS[wire] ?? bearer)].map((line) => `-H "${line}"`);
+  return [`curl -N "$BASE_URL"${quoted(path)}`, ...headers, `--data-raw ${quoted(JSON.stringify(body, null, 2))}`].join(" \\\n  ");
+}
+
+// ------------------------------------------------------------------------------------------------ messages in order
+
+/** Puts the widget's messages in order: what came twice or late is dropped, what came early waits. */
+export function inOrder() {
+  let seen = null;
+  const waiting = new Map();
+  const ready = () => {
+    const changes = [];
+    for (const seq of waiting.keys()) if (seq <= seen) waiting.delete(seq);
+    while (waiting.has(seen + 1)) {
+      seen += 1;
+      changes.push(...waiting.get(seen));
+      waiting.delete(seen);
+    }
+    return changes;
+  };
+  return {
+    /** A whole state: the changes to carry out after it, or null when it says nothing new. */
+    state(seq) {
+      if (seen !== null && seq <= seen) return null;
+      seen = seq;
+      return ready();
+    },
+    changes(seq, changes) {
+      if (seen !== null && seq <= seen) return [];
+      waiting.set(seq, changes);
+      return seen === null ? [] : ready();
+    },
+    /** Whether a state has to be asked for. */
+    get lacks() {
+      return seen === null || waiting.size > 0;
+    },
+  };
+}
+
+// ------------------------------------------------------------------------------------------------ The page: small things
+
+function h(tag, attributes = {}, ...children) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) el.setAttribute(name, value === true ? "" : value);
+  }
+  el.append(...children.filter((child) => child !== null && child !== undefined));
+  return el;
+}
+
+const write = (el, text) => {
+  if (el.textContent !== text) el.textContent = text;
+};
+/** Text that comes in pieces: what is there stays, so that a selection in it stays too. */
+const grow = (node, text) => {
+  if (node.data === text) return;
+  if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
+  else node.data = text;
+};
+const show = (el, visible) => {
+  if (el.hidden === visible) el.hidden = !visible;
+};
+const hidden = (text) => h("span", { class: "nba-sr" }, text);
+const glyph = (text) => h("span", { class: "nba-glyph", "aria-hidden": "true" }, text);
+const pill = (text, kind = "") => h("span", { class: `nba-pill ${kind}` }, text);
+const bar = (part, size, total) => {
+  const el = h("i", { class: `nba-part nba-${has(PARTS, part) ? part : "overhead"}` });
+  if (total === undefined) el.style.flexGrow = size;
+  else el.style.width = `${100 * share(size, total)}%`;
+  return el;
+};
+const ordered = (parts) => {
+  const known = Object.keys(PARTS).filter((part) => parts[part]);
+  return [...known, ...Object.keys(parts).filter((part) => !has(PARTS, part) && parts[part])];
+};
+const words = (part) => PARTS[part] ?? part.replaceAll("_", " ");
+
+/** Whether a colour as the browser writes it is dark; null where it is transparent or not understood. */
+export function isDark(colour) {
+  const [r, g, b, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  if (b === undefined || alpha < 0.5 || !colour.startsWith("rgb")) return null;
+  return 0.299 * r + 0.587 * g + 0.114 * b < 128;
+}
+
+function darkHost(el) {
+  const { jpThemeLight, vscodeThemeKind } = document.body.dataset;
+  if (jpThemeLight) return jpThemeLight === "false";
+  if (vscodeThemeKind) return !vscodeThemeKind.endsWith("light");
+  for (let place = el.isConnected ? el.parentElement : document.body; place; place = place.parentElement) {
+    const dark = isDark(getComputedStyle(place).backgroundColor);
+    if (dark !== null) return dark;
+  }
+  return getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = h("textarea", { class: "nba-sr" }); // a page without the clipboard permission, such as plain http
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+function copyButton(page, text, label = "Copy") {
+  const button = h("button", { type: "button", class: "nba-button" }, label);
+  page.act(button, async () => {
+    await copy(text());
+    write(button, "Copied");
+    page.later(1200, () => write(button, label));
+  });
+  return button;
+}
+
+const block = (text, label) => h("pre", { class: "nba-block", tabindex: "0", "aria-label": label }, text);
+const notices = (texts) => (texts.length ? h("ul", { class: "nba-notices" }, ...texts.map((text) => h("li", {}, text))) : null);
+
+/** A picture that came with a tool's result; only bytes that are here, never an address that would be fetched. */
+function picture(image) {
+  if (image.data && /^image\/(png|jpeg|gif|webp)$/.test(image.media_type)) {
+    return h("img", { class: "nba-image", alt: "picture from the tool", src: `data:${image.media_type};base64,${image.data}` });
+  }
+  return h("p", { class: "nba-dim" }, image.url ? `picture at ${image.url} (not fetched)` : `${image.media_type} (not shown)`);
+}
+
+// ------------------------------------------------------------------------------------------------ the tree of a JSON value
+
+const SHORT = 110; // characters of a text in its row
+const MANY = 100; // entries of a list that are drawn at once
+
+/** A lazy tree: what is folded is not in the page. `memory` outlives it: {open: Set of paths, most: Map of path to entries}. */
+function tree(page, value, { memory, label, change = null, tokens = new Map(), line = null }) {
+  const nodes = new WeakMap();
+  const root = h("div", { class: "nba-tree", role: "tree", "aria-label": label });
+  const id = (path) => JSON.stringify(path);
+
+  function entries(node) {
+    return Object.entries(node.value).map(([key, part]) => [Array.isArray(node.value) ? +key : key, part]);
+  }
+
+  function wordsOf(node) {
+    const { value: part, open } = node;
+    if (typeof part === "string") {
+      const flat = JSON.stringify(part);
+      if (!node.folds) return [h("span", { class: "nba-s" }, flat)];
+      const size = h("span", { class: "nba-dim" }, ` ${plural(part.length, "character")}`);
+      return open ? [size] : [h("span", { class: "nba-s" }, cut(flat, SHORT)), size];
+    }
+    if (part === null || typeof part !== "object") return [h("span", { class: "nba-v" }, String(part))];
+    const [left, right] = Array.isArray(part) ? "[]" : "{}";
+    if (!node.folds) return [left + right];
+    const fresh = change && node.path.length === 1 && has(change.same ?? {}, node.path[0]) ? change.new[node.path[0]].length : 0;
+    const size = Array.isArray(part) ? `${count(part.length)}${fresh ? ` · ${count(fresh)} new` : ""}` : "";
+    return open ? [`${left} `, h("span", { class: "nba-dim" }, size)]
+      : [`${left} `, h("span", { class: "nba-dim" }, (size ? `${size}: ` : "") + summary(part)), ` ${right}`];
+  }
+
+  function draw(node) {
+    const key = node.path[node.path.length - 1];
+    const name = typeof key === "string" ? [h("span", { class: "nba-k" }, JSON.stringify(key)), ": "] : [];
+    const text = h("span", { class: "nba-cell" }, glyph(node.folds ? (node.open ? "▾" : "▸") : ""), ...name, ...wordsOf(node));
+    text.style.paddingInlineStart = `${node.path.length * 14}px`;
+    const number = tokens.get(id(node.path));
+    const tail = h("span", { class: "nba-tok" }, number === undefined ? "" : count(number));
+    if (number !== undefined) tail.title = `${plural(number, "token")}`;
+    node.row.replaceChildren(text, tail);
+    if (node.folds) node.el.setAttribute("aria-expanded", String(node.open));
+    node.el.setAttribute("aria-label", text.textContent.replace(/[▸▾]/, "") + (number === undefined ? "" : `, ${plural(number, "token")}`));
+  }
+
+  function make(path, part) {
+    const box = part !== null && typeof part === "object";
+    const folds = box ? Object.keys(part).length > 0 : typeof part === "string" && (part.length > SHORT || part.includes("\n"));
+    const row = h("div", { class: "nba-row" });
+    const fresh = change !== null && isNew(change, path);
+    const el = h("div", { role: "treeitem", class: `nba-node${fresh ? " nba-new" : ""}`, tabindex: "-1", "aria-level": path.length + 1 }, row);
+    if (fresh) el.setAttribute("aria-description", "new since the request before");
+    const node = { path, value: part, folds, row, el, open: false, kids: null };
+    nodes.set(el, node);
+    page.act(row, () => {
+      if (!String(getSelection())) focus(el);
+      if (folds && !String(getSelection())) fold(node, !node.open);
+    });
+    draw(node);
+    if (folds && memory.open.has(id(path))) fold(node, true);
+    return el;
+  }
+
+  function fill(node) {
+    if (typeof node.value === "string") {
+      const text = h("div", { class: "nba-long" }, node.value);
+      text.style.marginInlineStart = `${node.path.length * 14 + 18}px`;
+      return [text];
+    }
+    const all = entries(node);
+    const most = memory.most.get(id(node.path)) ?? MANY;
+    const rows = all.slice(0, most).map(([key, part]) => make([...node.path, key], part));
+    if (line && node.path.length === 1 && node.path[0] === line.key && !line.all && rows[line.at]) {
+      rows.splice(line.at, 0, h("div", { class: "nba-line", "aria-hidden": "true" }, line.text));
+    }
+    if (all.length > most) rows.push(more(node, all.length - most));
+    return rows;
+  }
+
+  function more(node, rest) {
+    const row = h("div", { class: "nba-row" }, h("span", { class: "nba-cell nba-dim" }, `show ${count(Math.min(rest, MANY))} of ${count(rest)} more`));
+    const el = h("div", { role: "treeitem", class: "nba-node", tabindex: "-1", "aria-level": node.path.length + 2 }, row);
+    const widen = () => {
+      reach(node, (memory.most.get(id(node.path)) ?? MANY) + MANY);
+      focus(node.el);
+    };
+    nodes.set(el, { el, row, path: node.path, folds: true, open: false, widen });
+    page.act(row, widen);
+    return el;
+  }
+
+  function reach(node, most) {
+    memory.most.set(id(node.path), most);
+    node.kids.replaceChildren(...fill(node));
+  }
+
+  function fold(node, open) {
+    if (node.widen) return node.widen();
+    if (!node.folds || node.open === open) return undefined;
+    node.open = open;
+    if (open) {
+      memory.open.add(id(node.path));
+      node.kids = h("div", { role: "group" });
+      node.kids.append(...fill(node));
+      node.el.append(node.kids);
+    } else {
+      memory.open.delete(id(node.path));
+      node.kids.remove();
+      node.kids = null;
+    }
+    return draw(node);
+  }
+
+  function focus(el, options) {
+    root.querySelector('[tabindex="0"]')?.setAttribute("tabindex", "-1");
+    el.setAttribute("tabindex", "0");
+    el.focus(options);
+  }
+
+  function reveal(path) {
+    let { el } = nodes.get(root.firstChild);
+    for (let depth = 0; depth < path.length; depth += 1) {
+      const node = nodes.get(el);
+      fold(node, true);
+      const place = Object.keys(node.value).indexOf(String(path[depth]));
+      if (place >= (memory.most.get(id(node.path)) ?? MANY)) reach(node, place + MANY);
+      el = [...node.kids.children].filter((child) => nodes.has(child))[place];
+    }
+    const node = nodes.get(el);
+    if (typeof node.value === "string") fold(node, true);
+    root.querySelector(".nba-hit")?.classList.remove("nba-hit");
+    node.row.classList.add("nba-hit");
+    node.row.scrollIntoView({ block: "nearest" });
+    return el;
+  }
+
+  function press(event) {
+    const el = event.target.closest('[role="treeitem"]');
+    const node = el && nodes.get(el);
+    if (!node) return false;
+    const all = [...root.querySelectorAll('[role="treeitem"]')];
+    const place = all.indexOf(el);
+    const go = { ArrowUp: all[place - 1], ArrowDown: all[place + 1], Home: all[0], End: all[all.length - 1] };
+    if (event.key in go) {
+      if (go[event.key]) focus(go[event.key]);
+    } else if (event.key === "ArrowRight") {
+      if (node.open && node.kids.querySelector('[role="treeitem"]')) focus(node.kids.querySelector('[role="treeitem"]'));
+      else fold(node, true);
+    } else if (event.key === "ArrowLeft") {
+      const parent = el.parentElement.closest('[role="treeitem"]');
+      if (node.open) fold(node, false);
+      else if (parent) focus(parent);
+    } else if (event.key === "Enter" || event.key === " ") {
+      fold(node, !node.open);
+    } else if (event.key === "c" && !node.widen) {
+      copy(typeof node.value === "string" ? node.value : JSON.stringify(node.value, null, 2));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  root.append(make([], value));
+  root.firstChild.setAttribute("tabindex", "0");
+  page.keys.set(root, press);
+  return { el: root, reveal, focus };
+}
+
+/** A tree with its search field and its copy button. */
+function jsonPanel(page, value, options) {
+  const drawn = tree(page, value, options);
+  const field = h("input", { type: "search", class: "nba-search", placeholder: "Search", "aria-label": `Search in ${options.label}` });
+  const told = h("span", { class: "nba-dim nba-num", role: "status" });
+  let found = [];
+  let place = -1;
+  const step = (by) => {
+    if (!found.length) return;
+    place = (place + by + found.length) % found.length;
+    drawn.reveal(found[place]);
+    write(told, `${count(place + 1)} of ${count(found.length)}`);
+  };
+  page.typed.set(field, () => {
+    found = search(value, field.value);
+    place = -1;
+    write(told, field.value ? "nothing found" : "");
+    step(1);
+  });
+  page.keys.set(field, (event) => {
+    if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") drawn.focus(drawn.el.querySelector('[tabindex="0"]') ?? drawn.el.firstChild);
+    else return false;
+    return true;
+  });
+  const tools = h("div", { class: "nba-toolbar" }, field, told, h("span", { class: "nba-space" }), copyButton(page, () => JSON.stringify(value, null, 2)));
+  const warning = isCut(value) ? notices(["A long text is cut in this view; the run object holds it whole."]) : null;
+  return h("div", {}, tools, ...(warning ? [warning] : []), drawn.el);
+}
+
+// ------------------------------------------------------------------------------------------------ tabs
+
+/** Tabs whose panels are made when they are first looked at. `kind` is what the choice is remembered for. */
+function tabbed(page, kind, tabs) {
+  const made = new Map();
+  const panel = h("div", { role: "tabpanel", class: "nba-panel" });
+  const buttons = tabs.map(({ name }) => h("button", { type: "button", role: "tab", class: "nba-tab" }, name));
+  const list = h("div", { class: "nba-tabs", role: "tablist", "aria-label": `Views of the ${kind}` }, ...buttons);
+  const choose = (place) => {
+    const { name, build } = tabs[place];
+    page.chosen.set(kind, name);
+    buttons.forEach((button, number) => {
+      button.setAttribute("aria-selected", String(number === place));
+      button.setAttribute("tabindex", number === place ? "0" : "-1");
+    });
+    if (!made.has(name)) made.set(name, build());
+    panel.setAttribute("aria-label", name);
+    if (panel.firstChild !== made.get(name)) panel.replaceChildren(made.get(name));
+  };
+  buttons.forEach((button, place) => page.act(button, () => choose(place)));
+  page.keys.set(list, (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return false;
+    const next = (buttons.indexOf(event.target) + by + buttons.length) % buttons.length;
+    choose(next);
+    buttons[next].focus();
+    return true;
+  });
+  const open = (name) => choose(Math.max(0, tabs.findIndex((tab) => tab.name === name)));
+  open(page.chosen.get(kind));
+  return { el: h("div", {}, list, panel), open, focus: () => buttons.find((button) => button.tabIndex === 0).focus() };
+}
+
+// ------------------------------------------------------------------------------------------------ what the pane shows
+
+function heading(title, small) {
+  return h("h4", { class: "nba-title" }, title, h("small", {}, small));
+}
+
+function tokenTable(round) {
+  const { tokens } = round.request;
+  const line = (name, number, part, of) => h("tr", {}, h("th", { scope: "row" }, ...(part ? [bar(part, 1), name] : [name])),
+    h("td", { class: "nba-num" }, count(number)), h("td", { class: "nba-num" }, percent(number, tokens.total)),
+    h("td", { class: "nba-track", "aria-hidden": "true" }, bar(of, number, tokens.total)));
+  const rows = ordered(tokens.parts).flatMap((part) => [
+    line(words(part), tokens.parts[part], part, part),
+    ...(part === "tools" ? Object.entries(tokens.tools).map(([name, number]) => {
+      const row = line(name, number, null, "tools");
+      row.className = "nba-inner";
+      return row;
+    }) : []),
+  ]);
+  const head = h("tr", {}, ...["Part", "Tokens", "Share", ""].map((name) => h("th", { scope: "col" }, name)));
+  const reported = read(round.reply?.usage);
+  const foot = [h("tr", {}, h("th", { scope: "row" }, tokens.exact ? "Counted" : "Counted (an estimate)"), h("td", { class: "nba-num" }, count(tokens.total)), h("td", {}), h("td", {}))];
+  const last = (name, text) => foot.push(h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "nba-num" }, text), h("td", {}), h("td", {})));
+  last("Reported by the provider", round.reply ? (reported === null ? "not reported" : count(reported)) : "not yet");
+  if (reported !== null && reported !== tokens.total) last("Difference", `${reported > tokens.total ? "+" : "−"}${count(Math.abs(reported - tokens.total))}`);
+  return h("table", { class: "nba-table" }, h("caption", {}, `Tokens of request ${round.number}, counted with ${tokens.encoding}`),
+    h("thead", {}, head), h("tbody", {}, ...rows), h("tfoot", {}, ...foot));
+}
+
+function requestView(page, item, index) {
+  const { rounds } = page.state;
+  const round = rounds[index];
+  const body = page.bodies()[index];
+  const line = prefix(rounds, index, body);
+  const change = index ? round.request.change : null;
+  const tokens = round.request.tokens;
+  const small = [`POST ${round.request.path}`, plural(round.request.bytes, "byte")];
+  if (line?.tokens && tokens) small.push(`${percent(line.tokens, tokens.total)} the same as request ${rounds[index - 1].number}`);
+  const key = listKey(body);
+  const json = () => jsonPanel(page, body, { memory: page.memory(`${item}/json`, ["[]", ...(key ? [JSON.stringify([key])] : [])]),
+    label: `the JSON of request ${round.number}`, change, tokens: tokensAt(body, tokens), line });
+  const fresh = () => {
+    const { text, value } = novelty(rounds, index);
+    const open = ["[]", ...Object.keys(value).map((name) => JSON.stringify([name]))];
+    const shown = Object.keys(value).length ? [jsonPanel(page, value, { memory: page.memory(`${item}/new`, index ? open : ["[]"]),
+      label: `what is new in request ${round.number}` })] : [];
+    return h("div", {}, h("p", {}, text), ...(line ? [h("p", { class: "nba-dim" }, `${line.text[0].toUpperCase()}${line.text.slice(1)}.`)] : []), ...shown);
+  };
+  const command = () => {
+    const text = curl(page.state.wire, round.request.path, body);
+    const cutHere = isCut(body) ? ["A long text is cut in this view, so this is not the whole request."] : [];
+    return h("div", {}, h("div", { class: "nba-toolbar" }, h("span", { class: "nba-dim" }, "BASE_URL and the key are variables of your shell."),
+      h("span", { class: "nba-space" }), copyButton(page, () => text)), notices(cutHere), block(text, "cURL"));
+  };
+  const tabs = tabbed(page, "request", [{ name: "JSON", build: json }, { name: "What is new", build: fresh },
+    { name: "Tokens", build: () => (tokens ? tokenTable(round) : h("p", {}, "This view was made without a token count.")) },
+    { name: "cURL", build: command }]);
+  return { el: h("div", {}, heading(`Request ${round.number}`, small.join(" · ")), notices(round.request.notices), tabs.el), tabs };
+}
+
+const WIDE = { input: "read at full price", cache_read: "read from a cache", cache_write: "written to a cache", output: "written", reasoning: "reasoning" };
+
+function replyView(page, item, index) {
+  const small = h("small");
+  const text = document.createTextNode("");
+  const thinking = document.createTextNode("");
+  const thought = h("details", { class: "nba-details" }, h("summary", {}, "Thinking"), h("div", { class: "nba-text" }, thinking));
+  const said = h("div", { class: "nba-text nba-answer" }, text);
+  const calls = h("div", { class: "nba-calls" });
+  const none = h("p", { class: "nba-dim" });
+  const facts = h("dl", { class: "nba-facts" });
+  const noted = h("div");
+  const answer = h("div", {}, thought, said, calls, none, facts, noted);
+  const jsonBox = h("div");
+  let done = null;
+
+  function callLine(place) {
+    const node = document.createTextNode("");
+    const name = h("b");
+    calls.append(h("div", { class: "nba-call" }, h("code", {}, name, node)));
+    return { name, node, place };
+  }
+  const lines = [];
+  function updateCalls(list) {
+    list.forEach((call, place) => {
+      lines[place] ??= callLine(place);
+      write(lines[place].name, call.name);
+      grow(lines[place].node, call.arguments ? ` ${call.arguments}` : "");
+    });
+  }
+
+  function finish(reply) {
+    done = reply;
+    const pairs = [["Finish", reply.raw_finish && reply.raw_finish !== reply.finish ? `${reply.finish} (on the wire: ${reply.raw_finish})` : reply.finish]];
+    if (reply.seconds !== null) pairs.push(["Time", seconds(reply.seconds) + (reply.first === null ? "" : `, first piece after ${seconds(reply.first)}`)]);
+    const usage = reply.usage ? Object.keys(WIDE).filter((key) => reply.usage[key] !== null).map((key) => `${WIDE[key]} ${count(reply.usage[key])}`) : [];
+    pairs.push(["Tokens", usage.length ? usage.join(" · ") : "not reported by the provider"]);
+    facts.replaceChildren(...pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+    noted.replaceChildren(...[notices(reply.notices)].filter(Boolean));
+    jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ["[]", '["choices"]', '["choices",0]', '["choices",0,"message"]', '["content"]', '["output"]']), label: `the JSON of reply ${page.state.rounds[index].number}` }));
+  }
+
+  function update() {
+    const round = page.state.rounds[index];
+    const { reply, live } = round;
+    const shown = reply ?? live ?? { text: "", thinking: "", calls: [] };
+    grow(text, shown.text);
+    grow(thinking, shown.thinking);
+    show(said, Boolean(shown.text));
+    show(thought, Boolean(shown.thinking));
+    updateCalls(reply ? round.calls : live?.calls ?? []);
+    const wordsNow = reply ? [reply.finish.replaceAll("_", " "), seconds(reply.seconds)].filter(Boolean).join(" · ")
+      : page.state.ending ? "cut off" : "coming…";
+    write(small, wordsNow);
+    said.classList.toggle("nba-coming", !reply && !page.state.ending);
+    show(none, !shown.text && !lines.length && !shown.thinking);
+    write(none, reply ? "No text and no call." : "Nothing has come yet.");
+    if (reply && reply !== done) finish(reply);
+    if (!reply && !jsonBox.firstChild) jsonBox.append(h("p", { class: "nba-dim" }, "The whole reply is not there yet."));
+  }
+  update();
+  const tabs = tabbed(page, "reply", [{ name: "Answer", build: () => answer }, { name: "JSON", build: () => jsonBox }]);
+  const title = h("h4", { class: "nba-title" }, `Reply ${page.state.rounds[index].number}`, small);
+  return { el: h("div", {}, title, tabs.el), tabs, update };
+}
+
+const SIGNS = { done: "✓", failed: "✗", skipped: "–", now: "●", todo: "○" };
+
+function callView(page, item, index, place) {
+  const steps = h("ol", { class: "nba-steps", "aria-label": "Steps of the call" });
+  const fault = h("p", { class: "nba-fault" });
+  const small = h("small");
+  const outcome = h("div");
+  const first = page.state.rounds[index].calls[place];
+  const value = parsed(first.arguments);
+  const args = value !== undefined && value !== null && typeof value === "object"
+    ? tree(page, value, { memory: page.memory(`${item}/arguments`, ["[]"]), label: `the arguments of ${first.name}` }).el
+    : block(first.arguments || "(none)", "arguments as the model wrote them");
+  const asked = h("div", { class: "nba-toolbar" }, h("h5", {}, "Arguments"), h("span", { class: "nba-space" }),
+    copyButton(page, () => first.arguments));
+  let result;
+
+  function update() {
+    const call = page.state.rounds[index].calls[place];
+    const running = !page.state.ending;
+    const rungs = ladder(call, running);
+    const code = call.result?.code;
+    write(small, [call.id, code ? `failed: ${code}` : call.result ? "done" : running ? "running…" : "no result", seconds(call.seconds)].filter(Boolean).join(" · "));
+    steps.replaceChildren(...rungs.map(({ name, state, note }) => h("li", { class: `nba-step nba-${state}`, title: note || null },
+      glyph(SIGNS[state]), name, hidden(`: ${state === "todo" ? "to come" : state}`))));
+    const broken = rungs.find((step) => step.state === "failed");
+    show(fault, Boolean(broken || code));
+    write(fault, broken ? `Failed at “${broken.name}”${broken.note ? `: ${broken.note}` : ""}` : `Failed: ${code}`);
+    if (call.result === result) return;
+    result = call.result;
+    const pictures = (result?.images ?? []).map(picture);
+    outcome.replaceChildren(
+      h("h5", {}, "Result, as the model reads it"),
+      ...(result ? [...(result.text || !pictures.length ? [block(result.text || "(empty)", "result")] : []), ...pictures] : [h("p", { class: "nba-dim" }, "None yet.")]),
+      ...(call.traceback ? [h("details", { class: "nba-details" }, h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : []),
+    );
+  }
+  update();
+  const title = h("h4", { class: "nba-title nba-signature" }, h("code", {}, signature(first.name, first.arguments)), small);
+  return { el: h("div", {}, title, steps, fault, asked, args, outcome), update };
+}
+
+function viewOf(page, item) {
+  const [index, kind, place] = item.split("/");
+  if (kind === "request") return requestView(page, item, +index);
+  return kind === "reply" ? replyView(page, item, +index) : callView(page, item, +index, +place);
+}
+
+// ------------------------------------------------------------------------------------------------ head, meter, rail
+
+function head(page) {
+  const name = h("b", {}, "%%agent");
+  const pills = h("span", { class: "nba-pills" });
+  const totalsText = h("span", { class: "nba-num" });
+  const time = h("span", { class: "nba-num" });
+  const status = h("span", { class: "nba-status", role: "status" });
+  const note = h("div", { class: "nba-note" });
+  const follow = h("button", { type: "button", class: "nba-button" }, "Follow the run");
+  page.act(follow, () => page.follow());
+  const el = h("header", { class: "nba-head" }, name, pills, h("span", { class: "nba-space" }), follow, totalsText, time, status);
+  let facts = "";
+  function update() {
+    const { state } = page;
+    const stands = standing(state);
+    const round = state.rounds.length;
+    const wanted = [[state.mock ? `mock model · ${state.model}` : state.model, state.mock ? "nba-mock" : ""],
+      [state.wire.replaceAll("_", " "), ""], [round ? `round ${count(round)}` : "", ""]].filter(([text]) => text);
+    if (facts !== JSON.stringify(wanted)) pills.replaceChildren(...wanted.map(([text, kind]) => pill(text, kind)));
+    facts = JSON.stringify(wanted);
+    const spent = totals(state);
+    write(totalsText, spent.read === null && spent.written === null ? "" : `in ${count(spent.read)} · out ${count(spent.written)}`);
+    totalsText.title = "tokens, as the provider reported them";
+    write(time, seconds(spent.seconds));
+    write(status, stands.text);
+    status.className = `nba-status nba-${stands.kind}`;
+    status.title = stands.meaning ?? "";
+    show(note, Boolean(stands.meaning));
+    note.className = `nba-note nba-${stands.kind}`;
+    if (stands.meaning) {
+      const said = [`${stands.meaning[0].toUpperCase()}${stands.meaning.slice(1)}.`, stands.error, stands.next].filter(Boolean);
+      if (note.childNodes.length !== said.length) note.replaceChildren(...said.map((text) => h("p", {}, text)));
+    }
+    show(follow, stands.kind === "running" && !page.following);
+  }
+  return { el, note, update };
+}
+
+function meter(page) {
+  const el = h("div", { class: "nba-meter" });
+  let drawn = "";
+  function update() {
+    const index = +page.item.split("/")[0];
+    const round = page.state.rounds[index];
+    const tokens = round?.request.tokens;
+    show(el, Boolean(round && (tokens || round.reply)));
+    const now = JSON.stringify([index, tokens?.total, round?.reply?.usage, Boolean(round?.reply), page.state.window]);
+    if (!round || now === drawn) return;
+    drawn = now;
+    const { window: room } = page.state;
+    const right = room && tokens ? (tokens.total > room ? `${count(tokens.total - room)} tokens over the window of ${count(room)}`
+      : `${percent(tokens.total, room)} of the window of ${count(room)}`) : room ? `window ${count(room)}` : "window not known";
+    const caption = h("div", { class: "nba-caption" }, h("span", {}, `Request ${round.number}: ${compared(round)}`),
+      h("span", { class: room && tokens && tokens.total > room ? "nba-over" : "" }, right));
+    if (!tokens) return el.replaceChildren(caption);
+    const parts = ordered(tokens.parts);
+    const before = index ? page.state.rounds[index - 1].request.tokens?.parts : null;
+    const more = (part) => (before ? tokens.parts[part] - (before[part] ?? 0) : 0);
+    const label = parts.map((part) => `${words(part)} ${percent(tokens.parts[part], tokens.total)}`).join(", ");
+    const stack = h("div", { class: "nba-bar", role: "img", "aria-label": `Tokens of request ${round.number} by part: ${label}` }, ...parts.map((part) => {
+      const piece = bar(part, tokens.parts[part]);
+      piece.title = `${words(part)}: ${count(tokens.parts[part])}`;
+      return piece;
+    }));
+    const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, bar("window", Math.min(tokens.total, room ?? 0), room ?? 1));
+    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`,
+      ...(more(part) ? [h("b", {}, ` ${more(part) > 0 ? "+" : "−"}${count(Math.abs(more(part)))}`)] : []))));
+    const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`), ...parts.map((part) => h("tr", {},
+      h("th", { scope: "row" }, words(part)), h("td", {}, count(tokens.parts[part])), h("td", {}, percent(tokens.parts[part], tokens.total)))));
+    return el.replaceChildren(caption, stack, ...(room ? [gauge] : []), legend, table);
+  }
+  return { el, update };
+}
+
+function rail(page) {
+  const el = h("nav", { class: "nba-rail", "aria-label": "Rounds" });
+  const groups = [];
+  const buttons = new Map();
+
+  function button(item, list) {
+    if (buttons.has(item)) return buttons.get(item);
+    const parts = { sign: glyph(""), name: h("span", { class: "nba-name" }), tail: h("span", { class: "nba-tail nba-num" }) };
+    const made = h("button", { type: "button", class: "nba-item", tabindex: "-1" }, parts.sign, parts.name, parts.tail);
+    page.act(made, () => page.select(item));
+    list.append(made);
+    buttons.set(item, { el: made, ...parts });
+    return buttons.get(item);
+  }
+
+  function draw(item, list, { sign, name, tail, kind, said }) {
+    const at = button(item, list);
+    write(at.sign, sign);
+    write(at.name, name);
+    write(at.tail, tail);
+    const wanted = `nba-item nba-is-${kind}`;
+    if (at.el.className !== wanted) at.el.className = wanted;
+    if (at.el.getAttribute("aria-label") !== said) at.el.setAttribute("aria-label", said);
+  }
+
+  function group(index) {
+    const sign = glyph("▾");
+    const time = h("span", { class: "nba-tail nba-num" });
+    const top = h("button", { type: "button", class: "nba-round", tabindex: "-1", "aria-expanded": "true" }, sign,
+      h("span", { class: "nba-name" }, `Round ${page.state.rounds[index].number}`), time);
+    const list = h("div", { class: "nba-items" });
+    const fold = (open) => {
+      show(list, open);
+      top.setAttribute("aria-expanded", String(open));
+      write(sign, open ? "▾" : "▸");
+    };
+    page.act(top, () => fold(list.hidden));
+    el.append(h("div", { class: "nba-group" }, top, list));
+    return { top, list, time, fold };
+  }
+
+  function update(index) {
+    const round = page.state.rounds[index];
+    const { list, time } = (groups[index] ??= group(index));
+    const running = !page.state.ending;
+    const { tokens } = round.request;
+    write(time, seconds(round.reply?.seconds));
+    draw(`${index}/request`, list, { sign: "↑", name: "request", tail: tokens ? count(tokens.total) : "", kind: "request",
+      said: `Request ${round.number}${tokens ? `, ${plural(tokens.total, "token")}` : ""}` });
+    if (round.reply || round.live) {
+      const calls = (round.reply ? round.calls : round.live.calls).length;
+      const name = calls ? plural(calls, "call") : round.reply || round.live.text ? "answer" : "reply";
+      const tail = round.reply ? (written(round.reply.usage) === null ? "" : count(written(round.reply.usage))) : running ? "…" : "cut off";
+      draw(`${index}/reply`, list, { sign: "↓", name, tail, kind: round.reply ? "reply" : running ? "open" : "failed",
+        said: `Reply ${round.number}, ${name}${round.reply ? `, ${tail || "unknown"} tokens` : running ? ", coming" : ", cut off"}` });
+    }
+    round.calls.forEach((call, place) => {
+      const bad = failed(call);
+      const open = !call.result && running;
+      draw(`${index}/call/${place}`, list, { sign: bad ? "✗" : open ? "◐" : call.result ? "⚙\ufe0e" : "–", name: call.name,
+        tail: open ? "…" : seconds(call.seconds), kind: bad ? "failed" : open ? "open" : "call",
+        said: `Call ${call.name}${bad ? ", failed" : open ? ", running" : ""}${call.seconds === null ? "" : `, ${seconds(call.seconds)}`}` });
+    });
+  }
+
+  function mark(item) {
+    for (const [name, { el: made }] of buttons) {
+      if (name === item) made.setAttribute("aria-current", "true");
+      else made.removeAttribute("aria-current");
+      made.setAttribute("tabindex", name === item ? "0" : "-1");
+    }
+    const chosen = buttons.get(item)?.el;
+    if (!chosen) return;
+    groups[+item.split("/")[0]].fold(true);
+    const [box, view] = [chosen.getBoundingClientRect(), el.getBoundingClientRect()]; // scrollIntoView would scroll the notebook too
+    if (box.top < view.top || box.bottom > view.bottom) el.scrollTop += box.top - view.top - view.height / 2;
+    if (box.left < view.left || box.right > view.right) el.scrollLeft += box.left - view.left - view.width / 2;
+  }
+
+  function press(event) {
+    const here = event.target.closest("button");
+    const all = [...el.querySelectorAll("button")].filter((made) => !made.parentElement.hidden);
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const own = groups.find(({ top, list }) => top === here || list.contains(here));
+    if (by) {
+      const next = all[all.indexOf(here) + by];
+      next?.focus({ preventScroll: true });
+      if (next?.classList.contains("nba-item")) page.run(next);
+    } else if (event.key === "ArrowLeft" && own) {
+      own.fold(false);
+      own.top.focus();
+    } else if (event.key === "ArrowRight" && own) {
+      if (here === own.top && !own.list.hidden) own.list.querySelector("button").focus();
+      own.fold(true);
+    } else {
+      return false;
+    }
+    return true;
+  }
+  page.keys.set(el, press);
+  return { el, update, mark, focus: () => buttons.get(page.item)?.el.focus() };
+}
+
+// ------------------------------------------------------------------------------------------------ the whole
+
+/**
+ * Draw a run's state into an element and follow it.
+ * @param {Element} el where it goes; @param {object} state as views/fold.py makes it (copied, never changed)
+ * @returns {{apply(changes: Array): void, destroy(): void}}
+ */
+export function mount(el, state) {
+  const undo = new AbortController();
+  const timers = new Set();
+  const clicks = new WeakMap();
+  const memories = new Map();
+  let whole = null; // the request bodies, put together when first asked for
+  let view = null;
+  const page = {
+    state: structuredClone(state),
+    item: "",
+    following: true,
+    keys: new WeakMap(), // element -> what a key does in it; true when it did something
+    typed: new WeakMap(),
+    chosen: new Map(),
+    act: (made, does) => {
+      made.dataset.act = "";
+      clicks.set(made, does);
+    },
+    run: (made) => clicks.get(made)?.(),
+    later: (time, does) => {
+      const timer = setTimeout(() => (timers.delete(timer), does()), time);
+      timers.add(timer);
+    },
+    memory: (name, open) => {
+      if (!memories.has(name)) memories.set(name, { open: new Set(open), most: new Map() });
+      return memories.get(name);
+    },
+    bodies: () => (whole ??= bodies(page.state.rounds)),
+    select: (item) => choose(item, false),
+    follow: () => choose(items(page.state).pop(), true),
+  };
+  const [top, gauge, rounds] = [head(page), meter(page), rail(page)];
+  const pane = h("div", { class: "nba-pane" });
+  const foot = h("footer", { class: "nba-foot" }, "Keys: ↑ ↓ move · ← → fold · n what is new · / search · c copy the value");
+  const empty = h("p", { class: "nba-dim" }, "Nothing has been sent yet.");
+  const root = h("section", { class: "nba", "data-rounds": "0", "data-status": "running" },
+    top.el, top.note, gauge.el, h("div", { class: "nba-body" }, rounds.el, pane), foot);
+
+  function choose(item, following) {
+    page.following = following;
+    if (item && item !== page.item) {
+      page.item = item;
+      view = viewOf(page, item);
+      pane.replaceChildren(view.el);
+      pane.scrollTop = 0;
+      rounds.mark(item);
+    }
+    gauge.update();
+    top.update();
+  }
+
+  function refresh(changed) {
+    const { state: now } = page;
+    for (const index of changed) if (now.rounds[index]) rounds.update(index);
+    const low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24;
+    if (page.following || !page.item) choose(items(now).pop(), page.following);
+    else top.update();
+    const shown = page.item && changed.has(+page.item.split("/")[0]);
+    if (shown) view.update?.();
+    gauge.update();
+    if (shown && low && page.following) pane.scrollTop = pane.scrollHeight;
+    if (!page.item && !empty.isConnected) pane.replaceChildren(empty);
+    root.dataset.rounds = now.rounds.length;
+    root.dataset.status = now.ending ? "ended" : "running";
+    root.setAttribute("aria-label", `Run: ${cut(now.prompt, 120)}`);
+  }
+
+  const everything = () => new Set(page.state.rounds.keys());
+
+  function apply(changes) {
+    changeState(page.state, changes);
+    const changed = new Set();
+    for (const [, path] of changes) {
+      if (path[0] === "rounds" && path.length > 1) changed.add(path[1]);
+      else if (path[0] === "rounds" || path[0] === "ending") everything().forEach((index) => changed.add(index));
+      if (path[0] === "rounds" && (path.length < 3 || path[2] === "request")) whole = null;
+    }
+    refresh(changed);
+  }
+
+  function find() {
+    const field = pane.querySelector(".nba-search");
+    if (field) field.focus();
+    else if (view?.tabs) {
+      view.tabs.open("JSON");
+      pane.querySelector(".nba-search")?.focus();
+    }
+  }
+
+  function news() {
+    if (!page.item) return;
+    page.chosen.set("request", "What is new");
+    const item = `${page.item.split("/")[0]}/request`;
+    if (item === page.item) view.tabs.open("What is new");
+    else choose(item, false);
+    view.tabs.focus();
+  }
+
+  /** Keys are taken at the window, before the notebook: there "x" would cut the cell and an arrow would leave it. */
+  function press(event) {
+    const [target] = event.composedPath();
+    if (!(target instanceof Element) || !root.contains(target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = target.matches("input");
+    if (event.key === "Tab" || /^F\d+$/.test(event.key) || (!typing && (event.key === "Escape" || (event.shiftKey && event.key === "Enter")))) return;
+    event.stopPropagation();
+    for (let place = target; place && place !== root; place = place.parentElement) {
+      if (page.keys.get(place)?.(event)) return event.preventDefault();
+    }
+    const does = { n: news, "/": find }[event.key];
+    if (typing || !does) return;
+    event.preventDefault();
+    does();
+  }
+
+  const on = (target, kind, does, options = {}) => target.addEventListener(kind, does, { ...options, signal: undo.signal });
+  on(root, "click", (event) => {
+    const made = event.target.closest("[data-act]");
+    if (made && root.contains(made)) clicks.get(made)?.(event);
+  });
+  on(root, "input", (event) => page.typed.get(event.target)?.());
+  on(pane, "pointerdown", () => page.item && page.following && choose(page.item, false)); // whoever reads is not led away
+  on(pane, "focusin", () => page.item && page.following && choose(page.item, false));
+  on(window, "keydown", press, { capture: true });
+
+  const colour = () => (root.dataset.theme = darkHost(root) ? "dark" : "light");
+  const watch = new MutationObserver(colour);
+  for (const place of [document.body, document.documentElement]) {
+    watch.observe(place, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-vscode-theme-kind"] });
+  }
+  on(matchMedia("(prefers-color-scheme: dark)"), "change", colour);
+  el.append(root);
+  colour();
+  page.later(0, colour); // a widget is drawn before it is put into the page
+  refresh(everything());
+
+  return {
+    apply,
+    destroy() {
+      undo.abort();
+      watch.disconnect();
+      timers.forEach(clearTimeout);
+      root.remove();
+    },
+  };
+}
+
+// ------------------------------------------------------------------------------------------------ the widget
+
+const SOON = 150; // ms between two hellos: the first is sometimes lost while the front end starts its subshell
+const LATER = 2000; // ms, after the first 40
+
+/** anywidget's entry: draws the model's state, and asks for the newest until it comes. */
+function render({ model, el }) {
+  const shown = mount(el, model.get("state"));
+  const order = inOrder();
+  const view = Math.random().toString(36).slice(2);
+  let timer = null;
+  let tries = 0;
+  const hello = () => {
+    timer = null;
+    if (!order.lacks) return;
+    tries += 1;
+    try {
+      model.send({ type: "hello", view });
+    } catch {
+      // the kernel has gone; it may come back
+    }
+    if (tries < 40 || !model.get("state").ending) timer = setTimeout(hello, tries < 40 ? SOON : LATER);
+  };
+  const hear = (message) => {
+    if (message.type === "state") {
+      const changes = order.state(message.seq);
+      if (changes) shown.apply([...Object.entries(message.state).map(([key, value]) => ["set", [key], value]), ...changes]);
+    } else if (message.type === "changes") {
+      const changes = order.changes(message.seq, message.changes);
+      if (changes.length) shown.apply(changes);
+    }
+    if (!order.lacks) tries = 0;
+    else if (timer === null) timer = setTimeout(hello, SOON);
+  };
+  model.on("msg:custom", hear);
+  hello();
+  return () => {
+    clearTimeout(timer);
+    model.off("msg:custom", hear);
+    shown.destroy();
+  };
+}
+
+export default { render };
