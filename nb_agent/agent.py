@@ -87,7 +87,7 @@ class Agent:
         **settings: Any,
     ) -> None:
         self.model = model
-        self.tools: Sequence[AnyTool | Callable[..., Any]] = Toolbox(tools).tools
+        self.tools: Sequence[AnyTool | Callable[..., Any]] = tuple(Toolbox(tools))
         self.system = system
         self.base_url = base_url
         self.stream = stream
@@ -161,7 +161,9 @@ class Agent:
         Args:
             prompt: what the user says, sent exactly as it is.
             tools: other tools for this run only.
-            stream: another setting for this run only; likewise ``max_rounds`` and ``time_limit``.
+            stream: another setting for this run only.
+            max_rounds: another limit for this run only.
+            time_limit: another limit for this run only, in seconds.
             view: whether a notebook or a terminal shows it.
             on_event: is called with every event.
             answer: may change a request or a call before it goes on (see `events`).

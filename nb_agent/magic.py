@@ -23,11 +23,12 @@ from nb_agent.agent import Agent
 from nb_agent.errors import SettingError
 from nb_agent.run import Run
 from nb_agent.tools.schema import Tool
+from nb_agent.tools.toolbox import Toolbox
 
 __all__ = ["AgentMagics", "Interrupted", "NbAgent", "load", "unload"]
 
 
-class Interrupted(KeyboardInterrupt):  # noqa: N818  it is no error: the person pressed the button
+class Interrupted(KeyboardInterrupt):
     """A run was interrupted. Later cells of a Run All stop, and the notebook shows one line."""
 
     def _render_traceback_(self) -> list[str]:
@@ -100,6 +101,7 @@ class AgentMagics(Magics):
 
     def __init__(self, shell: InteractiveShell, settings: NbAgent) -> None:
         super().__init__(shell)
+        self.notebook = shell  # the same as self.shell, which may be None for the base class
         self.settings = settings
         self.agent = Agent()
         self._system: str | None = None  # of this conversation, where a cell set it
@@ -107,7 +109,7 @@ class AgentMagics(Magics):
     # ------------------------------------------------------------------------------------------------- %%agent
 
     @no_var_expand
-    @cell_magic("agent")
+    @cell_magic("agent")  # type: ignore[arg-type]  # IPython types the decorator for a name or a function, not for both
     def run_cell(self, line: str, cell: str) -> Run:
         """Run the text of the cell; the run object is the cell's result."""
         options = _read(line)
@@ -127,7 +129,7 @@ class AgentMagics(Magics):
             raise Interrupted from None
         finally:
             if options.out and agent.last_run is not before:
-                self.shell.user_ns[options.out] = agent.last_run
+                self.notebook.user_ns[options.out] = agent.last_run
 
     def _session(self, options: argparse.Namespace) -> Agent:
         """The notebook's own agent, set as `NbAgent` and the cell say."""
@@ -143,7 +145,7 @@ class AgentMagics(Magics):
         return agent
 
     def _named(self, options: argparse.Namespace) -> Agent:
-        agent = self.shell.user_ns.get(options.agent)
+        agent = self.notebook.user_ns.get(options.agent)
         if not isinstance(agent, Agent):
             raise SettingError(f"%%agent: --agent {options.agent!r} is no Agent; make one with {options.agent} = Agent(…)")
         clash = next((name for name in ("model", "base_url", "system") if getattr(options, name) is not None), None)
@@ -156,16 +158,16 @@ class AgentMagics(Magics):
     def _tools(self, options: argparse.Namespace) -> Iterable[Any] | None:
         if options.tools is not None:
             return [self._tool(name) for name in re.split(r"[,\s]+", options.tools.strip()) if name]
-        return None if options.agent else found_tools(self.shell.user_ns)
+        return None if options.agent else found_tools(self.notebook.user_ns)
 
     def _tool(self, name: str) -> Any:
         first, *rest = name.split(".")
         try:
-            thing = self.shell.user_ns[first]
+            thing = self.notebook.user_ns[first]
             for part in rest:
                 thing = getattr(thing, part)
         except (KeyError, AttributeError):
-            known = ", ".join(tool.name for tool in found_tools(self.shell.user_ns)) or "none"
+            known = ", ".join(tool.name for tool in found_tools(self.notebook.user_ns)) or "none"
             raise SettingError(f"%%agent: no tool named {name!r} in this notebook; there are: {known}") from None
         if not callable(thing):
             raise SettingError(f"%%agent: {name!r} is {type(thing).__name__}, not a function; --tools takes names of functions")
@@ -174,7 +176,7 @@ class AgentMagics(Magics):
     # -------------------------------------------------------------------------------------------------- %agent
 
     @no_var_expand
-    @line_magic("agent")
+    @line_magic("agent")  # type: ignore[arg-type]  # likewise
     def tell(self, line: str) -> None:
         """Carry out one of the words of ``%agent help``."""
         word, _, rest = line.strip().partition(" ")
@@ -200,13 +202,13 @@ class AgentMagics(Magics):
 
     def list_tools(self, _: str) -> str:
         """The tools that the next cell offers to the model."""
-        tools = self._toolbox()
+        tools = list(self._toolbox())
         width = max((len(tool.name) for tool in tools), default=0)
         lines = [f"{tool.name:{width}}  {' '.join(tool.definition.description.split())}" for tool in tools]
         return "\n".join(lines) or "no tools; decorate a function with @tool, or connect a server with %agent mcp add"
 
-    def _toolbox(self) -> Iterable[Any]:
-        return self.agent.toolbox(found_tools(self.shell.user_ns)).tools
+    def _toolbox(self) -> Toolbox:
+        return self.agent.toolbox(found_tools(self.notebook.user_ns))
 
     def reset(self, _: str) -> str:
         """Forget the conversation; settings, tools and MCP servers stay."""
@@ -295,7 +297,7 @@ def load(shell: InteractiveShell) -> None:
     if _loaded(shell) is not None:
         return
     settings = _settings(shell)
-    shell.configurables.append(settings)
+    shell.configurables.append(settings)  # type: ignore[arg-type]  # typed for the shell alone; it holds every Configurable
     shell.register_magics(AgentMagics(shell, settings))
     if shell.Completer is not None:
         shell.Completer.custom_matchers.append(complete)
@@ -315,7 +317,7 @@ def unload(shell: InteractiveShell) -> None:
     if magics is None:
         return
     magics.agent.close()
-    shell.configurables.remove(magics.settings)
+    shell.configurables.remove(magics.settings)  # type: ignore[arg-type]  # likewise
     for table in shell.magics_manager.magics.values():
         table.pop("agent", None)
     shell.magics_manager.registry.pop(AgentMagics.__name__, None)
@@ -324,4 +326,5 @@ def unload(shell: InteractiveShell) -> None:
 
 
 def _loaded(shell: InteractiveShell) -> AgentMagics | None:
-    return shell.magics_manager.registry.get(AgentMagics.__name__)
+    magics: AgentMagics | None = shell.magics_manager.registry.get(AgentMagics.__name__)
+    return magics

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -39,8 +39,7 @@ class Encoding(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(NamedTuple):
     """What the protocol adds, in tokens. The constants reproduce recorded ``usage`` of the real services."""
 
     encoding: str = "o200k_base"
@@ -57,7 +56,7 @@ _UNKNOWN = _Family(known=False)
 
 #: Beginnings of model names, the first that fits. Sources: tiktoken.model for the vocabularies, measured usage for the rest.
 _FAMILIES: Final = tuple(
-    (re.compile(rf"(?:^|[-_.@ ]){pattern}"), family)
+    (rf"(?:^|[-_.@ ]){pattern}", family)
     for pattern, family in (
         (r"mock", _Family(mock=True)),
         (r"gpt-?3\.?5-turbo-0301", _Family("cl100k_base", framing=4, name=-1)),
@@ -91,9 +90,9 @@ def encoding_for(model: str | None) -> Encoding:
 @lru_cache(maxsize=256)
 def _family(model: str | None) -> _Family:
     inside = None
-    for name in re.split("[/:]", (model or "").strip().lower()):
+    for name in (model or "").strip().lower().replace(":", "/").split("/"):
         for pattern, family in _FAMILIES:
-            found = pattern.search(name)
+            found = re.search(pattern, name)  # compiled when it is first needed, and kept by `re`
             if found and found.start() == 0 and name[0] not in "-_.@ ":
                 return family
             if found and not inside and not family.mock:
@@ -151,15 +150,14 @@ class Breakdown(Value):
         }
 
 
-@dataclass(slots=True)
 class _Tally:
     """A breakdown while it is added up."""
 
-    family: _Family
-    exact: bool
-    parts: dict[str, int] = field(default_factory=dict)
-    tools: dict[str, int] = field(default_factory=dict)
-    messages: dict[int, int] = field(default_factory=dict)
+    def __init__(self, family: _Family, *, exact: bool) -> None:
+        self.family, self.exact = family, exact
+        self.parts: dict[str, int] = {}
+        self.tools: dict[str, int] = {}
+        self.messages: dict[int, int] = {}
 
     def measure(self, text: str) -> int:
         found = vocabulary.measure(text, self.family.encoding)
@@ -206,7 +204,7 @@ def breakdown(segments: Sequence[Segment], *, model: str) -> Breakdown:
         ValueError: a segment names a part that is not in `messages.PARTS`.
     """
     family = _family(model)
-    tally = _Tally(family, family.known and family.framed)
+    tally = _Tally(family, exact=family.known and family.framed)
     for segment in _joined(segments):
         _add(tally, segment)
     if not family.mock and _UNCERTAIN.intersection(segment.part for segment in segments):
@@ -256,7 +254,7 @@ def breakdown_reply(message: Message, *, model: str) -> Breakdown:
     Only the mock model's is exact: how others write a call down, and what they hide of their reasoning, is not known.
     """
     family = _family(model)
-    tally = _Tally(family, family.mock)
+    tally = _Tally(family, exact=family.mock)
     written = "".join(part.text for part in message.parts if isinstance(part, Text))
     thought = "".join(part.text for part in message.parts if isinstance(part, Thinking))
     tally.add("text", tally.measure(written), message=0)

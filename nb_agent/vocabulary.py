@@ -9,12 +9,12 @@ from __future__ import annotations
 import binascii
 import hashlib
 import itertools
+import pkgutil
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ class Count(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """What makes an encoding. ``sha256`` is the one that tiktoken demands of the file."""
 
     sha256: str
@@ -69,8 +68,6 @@ VOCABULARIES: Final[dict[str, Vocabulary]] = {
     ),
 }
 
-_FILES = Path(__file__).with_name("data")
-
 # ------------------------------------------------------------------------------------------------- building an encoding
 
 _building = threading.Lock()
@@ -105,12 +102,19 @@ def _build(name: str) -> tiktoken.Encoding:
     import tiktoken  # noqa: PLC0415  not on the way of `import nb_agent`
 
     vocabulary = VOCABULARIES[name]
-    content = (_FILES / f"{name}.tiktoken").read_bytes()
+    content = _read(name)
     if (found := hashlib.sha256(content).hexdigest()) != vocabulary.sha256:
         raise ValueError(f"{name}.tiktoken has the SHA-256 {found}; tiktoken demands {vocabulary.sha256}. Install nb_agent again.")
     return tiktoken.Encoding(
         name, pat_str=vocabulary.pattern, mergeable_ranks=_ranks(content), special_tokens=dict(vocabulary.specials)
     )
+
+
+def _read(name: str) -> bytes:
+    content = pkgutil.get_data("nb_agent", f"data/{name}.tiktoken")
+    if content is None:
+        raise FileNotFoundError(f"the package holds no file data/{name}.tiktoken")
+    return content
 
 
 def _ranks(content: bytes) -> dict[bytes, int]:
@@ -187,12 +191,14 @@ def _sendable(text: str) -> str:
 
 # ------------------------------------------------------------------------------------------------- cutting long texts
 
+_compiled = lru_cache(re.compile)  # milliseconds that most first counts do not need
+
 #: Characters encoded at a time. Some versions of tiktoken take time with the square of a run of one kind, or panic on it.
 _LONGEST = 8192
 
 #: Where both patterns end a match whatever follows, so that a cut changes no token: after a letter or digit before a space or
 #: punctuation (but an apostrophe, which may begin a contraction), between an ASCII letter and a digit, and after a line's end.
-_GAP = re.compile(
+_GAP: Final = (
     r"(?<=[^\W_])(?=[ \n!-&(-/:-@\[-`{-~，。、；：！？「」（）])"  # noqa: RUF001  Chinese punctuation is meant
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=\n)(?=[^\s/])"
 )
@@ -206,7 +212,7 @@ def pieces(text: str) -> Iterator[tuple[str, bool]]:
     """
     start = 0
     while len(text) - start > _LONGEST:
-        gap = _GAP.search(text, start + _LONGEST // 2, start + _LONGEST)
+        gap = _compiled(_GAP).search(text, start + _LONGEST // 2, start + _LONGEST)
         end = gap.start() if gap else start + _LONGEST
         yield text[start:end], gap is not None
         start = end
@@ -229,7 +235,7 @@ _KINDS: Final = {
     "other": (r"[\u0590-\u2e7f\ua000-\uffff]+", 1.5),
     "rest": (r"[^ ]", 1.0),
 }
-_RUN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, (pattern, _) in _KINDS.items()))
+_RUN: Final = "|".join(f"(?P<{kind}>{pattern})" for kind, (pattern, _) in _KINDS.items())
 
 
 def estimate(text: str) -> int:
@@ -239,6 +245,6 @@ def estimate(text: str) -> int:
     (7, 4)
     """
     tokens = 0.0
-    for run in _RUN.finditer(text):
+    for run in _compiled(_RUN).finditer(text):
         tokens += max(1.0, (run.end() - run.start()) / _KINDS[str(run.lastgroup)][1])
     return max(round(tokens), 1 if text else 0)

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import uvicorn
 from mcp import types
 from mcp.server.mcpserver import MCPServer
 
@@ -36,11 +38,13 @@ if plan.get("silent"):
 def answer(method, params):
     if method == "initialize":
         time.sleep(plan.get("delay", 0))
+        if "modern" in plan:
+            return {"code": -32601, "message": "Method not found"}
         return {"protocolVersion": plan.get("version", "2025-06-18"), "capabilities": {"tools": {}},
                 "serverInfo": {"name": "s", "version": "1"}}
     if method == "tools/list":
-        print(params.get("cursor"), file=sys.stderr, flush=True)
         if "pages" in plan:
+            print("asked for", params.get("cursor"), file=sys.stderr, flush=True)
             return plan["pages"][params.get("cursor") or ""]
         return {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in plan.get("tools", ["add"])]}
     name, given = params["name"], params["arguments"]
@@ -68,6 +72,8 @@ for line in sys.stdin:
     if message["method"] in ("initialize", "tools/list", "tools/call"):
         result = answer(message["method"], message.get("params") or {})
         reply["error" if "code" in result else "result"] = result
+    elif message["method"] == "server/discover" and "modern" in plan:
+        reply["result"] = plan["modern"]
     elif plan.get("ignores"):
         continue
     else:
@@ -131,7 +137,7 @@ def test_all_pages_of_tools_are_read_and_the_last_can_be_called(cases, hub, serv
     assert [tool["name"] for tool in connection.listed] == cases["E01"]["expect"]["tools"]
     assert [tool.name for tool in hub.tools()] == [f"hive__{name}" for name in cases["E01"]["expect"]["tools"]]
     assert said(hub, "hive__hive_move") == "ok"
-    assert connection._line.child.last_words() == "None | p2 | p3", "the pages that were asked for"
+    assert connection._line.child.last_words() == "asked for None | asked for p2 | asked for p3"
 
 
 @pytest.mark.parametrize("cursor", ["p2", ""])
@@ -139,7 +145,7 @@ def test_a_list_that_never_ends_is_read_once(hub, server, cursor):
     page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": cursor}
     connection = hub.connect("s", command=server(pages={"": page, "p2": page}))
     assert [tool.name for tool in hub.tools()] == ["s__a"]
-    assert connection.notes == [f"its list of tools has no end: after page {2 if cursor else 2} comes {cursor!r}"]
+    assert connection.notes == [f"its list of tools has no end: after page 2 comes {cursor!r}"]
 
 
 def test_one_bad_tool_is_named_and_the_others_are_there(cases, hub, server):
@@ -185,7 +191,7 @@ def test_a_server_that_cannot_be_listed_again_keeps_its_tools_and_hinders_no_oth
     other._lowlevel_server.add_request_handler("tools/list", types.PaginatedRequestParams, lambda ctx, params: 1 / 0)
     hub.refresh()
     assert [tool.name for tool in hub.tools()] == ["good__one", "good__two"]
-    assert "could not be listed again" in hub.connections["bad"].notes[0]
+    assert "could not be listed again" in hub.connections["bad"].notes[-1]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 33, "läs", "a.b"])
@@ -308,7 +314,12 @@ def test_an_interrupt_ends_the_call_at_once_and_cancels_it_on_the_server(hub):
 
     hub.connect("s", server=server)
     main = threading.main_thread().ident
-    threading.Thread(target=lambda: begun.wait(5) and signal.pthread_kill(main, signal.SIGINT)).start()
+
+    def interrupt():
+        if begun.wait(5) and wait_until(lambda: sys._current_frames()[main].f_code.co_name == "wait"):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         tool(hub, "s__slow").call({})
@@ -395,7 +406,9 @@ try:
 except KeyboardInterrupt:
     print(hub.tools()[0].call({{"a": 1, "b": 2}})[0].text, pid == hub.connections["s"].pid, hub.connections["s"].notes)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, start_new_session=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20, start_new_session=True
+    )
     assert (done.stdout, done.stderr) == ("3 True []\n", "")
 
 
@@ -405,8 +418,8 @@ from nb_agent.mcp import Hub
 hub = Hub()
 print(*(hub.connect(name, command={server()!r}).pid for name in "ab"))
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=20)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    assert done.stderr == ""
     assert not any(runs(int(pid)) for pid in done.stdout.split())
 
 
@@ -464,15 +477,17 @@ def test_the_directory_is_used_and_named_when_it_is_missing(hub, server, tmp_pat
 
 
 def test_a_server_that_never_answers_is_ended(hub, server):
-    command = server(silent=True, stderr="thinking", banner=["Starting up ..."])
+    command = server(silent=True, stderr="thinking", banner=["Starting up ...", "[info] ready"])
     start = time.monotonic()
     with pytest.raises(ServerError) as caught:
         hub.connect("s", command=command, start_limit=0.5)
     assert caught.value.kind == "timeout"
     text = str(caught.value)
     assert text.startswith("MCP server 's' did not answer within 0.5 s: ")
-    assert "; the end of its stderr: thinking; give a slow one longer with start_limit=SECONDS" in text
-    assert "Starting up ..." in text
+    assert text.endswith(
+        "; not a message of the protocol: Starting up ...; not a message of the protocol: [info] ready"
+        "; the end of its stderr: thinking; give a slow one longer with start_limit=SECONDS"
+    )
     assert time.monotonic() - start < 3
     assert left(command) == []
 
@@ -480,13 +495,12 @@ def test_a_server_that_never_answers_is_ended(hub, server):
 def left(command):
     """The processes that run the same command line."""
     wanted = "\0".join(command).encode() + b"\0"
-    found = [pid for pid in os.listdir("/proc") if pid.isdigit() and _command_of(pid) == wanted]
-    return [int(pid) for pid in found]
+    return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and command_of(entry) == wanted]
 
 
-def _command_of(pid):
+def command_of(process):
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return (process / "cmdline").read_bytes()
     except OSError:
         return b""
 
@@ -494,6 +508,21 @@ def _command_of(pid):
 def test_a_slow_server_and_one_that_ignores_what_it_does_not_know_connect(hub, server):
     hub.connect("s", command=server(delay=0.6, ignores=True))
     assert said(hub, "s__add", a=1, b=2) == "3"
+
+
+def test_a_server_that_knows_no_handshake_is_found_by_discovery(hub, server):
+    modern = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "public"}
+    tools = {
+        "tools": [{"name": "hi", "inputSchema": {"type": "object"}}],
+        "resultType": "complete",
+        "ttlMs": 0,
+        "cacheScope": "public",
+    }
+    result = {"content": [{"type": "hologram"}], "resultType": "complete"}
+    command = server(modern=modern | {"resultType": "complete"}, pages={"": tools}, results={"hi": result})
+    hub.connect("new", command=command)
+    assert said(hub, "new__hi").startswith("[hologram: ")
+    assert len(left(command)) == 1, "the first attempt leaves nothing behind"
 
 
 def test_an_interrupt_while_a_server_starts_leaves_no_process_behind(hub, server):
@@ -527,6 +556,58 @@ def test_what_is_in_the_environment_is_never_told(hub, server, monkeypatch):
         hub.connect("t", command=server(exit=1, stderr="bad token t0psecret"), env={"TOKEN": "t0psecret"})
     assert "t0psecret" not in str(caught.value)
     assert "bad token ***" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------- servers over HTTP
+
+
+def test_a_server_over_http_is_called_and_when_it_has_gone_the_error_says_so(hub):
+    server = MCPServer("s")
+    server.add_tool(lambda a, b: str(a + b), name="add")
+    web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), port=0, log_config=None, timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=web.run)
+    thread.start()
+    assert wait_until(lambda: web.started)
+    port = web.servers[0].sockets[0].getsockname()[1]
+    connection = hub.connect("s", url=f"http://127.0.0.1:{port}/mcp")
+    assert said(hub, "s__add", a=1, b=2) == "3"
+    connection.close()
+    web.should_exit = True
+    thread.join(5)
+    with pytest.raises(ToolError) as caught:
+        tool(hub, "s__add").call({"a": 1, "b": 2})
+    assert caught.value.code == "server_start_failed"
+    assert str(caught.value) == f"MCP server 's' did not start: http://127.0.0.1:{port}/mcp: All connection attempts failed"
+
+
+def test_what_an_http_server_says_when_it_refuses_is_told(cases, hub):
+    class Strict(BaseHTTPRequestHandler):
+        asked = 0
+
+        def do_POST(self):
+            Strict.asked += 1
+            self.rfile.read(int(self.headers["content-length"]))
+            body = b"Unsupported protocol version (supported: 2025-06-18)"
+            self.send_response(400)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Strict) as web:
+        thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        with pytest.raises(ServerError) as caught:
+            hub.connect("s", url=f"http://me:pw@127.0.0.1:{web.server_port}/mcp?key=s3cret")
+        web.shutdown()
+        thread.join(5)
+    assert str(caught.value) == (
+        f"MCP server 's' did not start: http://127.0.0.1:{web.server_port}/mcp: "
+        "HTTP 400: Unsupported protocol version (supported: 2025-06-18)"
+    )
+    assert Strict.asked <= cases["E24"]["expect"]["strict_http"]["attempts_at_most"]
 
 
 # ------------------------------------------------------------------------------------------------- servers that misbehave later
@@ -564,7 +645,7 @@ def test_a_call_that_the_server_died_in_is_an_error_and_is_not_repeated(hub, ser
     assert caught.value.code == "server_gone"
     assert str(caught.value) == (
         "the MCP server 's' ended during this call, which may have had its effect; exit code 7; the end of its stderr: "
-        "None | out of ink; it is started again for the next call"
+        "out of ink; it is opened again at the next call"
     )
     assert not connection.alive
     assert said(hub, "s__add", a=5, b=6) == "11"

@@ -31,7 +31,7 @@ def tiktokens():
     from tiktoken_ext import openai_public
 
     def parsed(address, **_):
-        lines = (vocabulary._FILES / address.rsplit("/", 1)[1]).read_text(encoding="ascii").splitlines()
+        lines = vocabulary._read(address.rsplit("/", 1)[1].removesuffix(".tiktoken")).splitlines()
         return {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines)}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -68,7 +68,7 @@ def forget(monkeypatch):
 def test_the_file_has_the_hash_that_tiktoken_demands(name):
     from tiktoken_ext import openai_public
 
-    content = (vocabulary._FILES / f"{name}.tiktoken").read_bytes()
+    content = vocabulary._read(name)
     demanded = re.search(r'expected_hash="(\w+)"', inspect.getsource(getattr(openai_public, name)))[1]
     assert hashlib.sha256(content).hexdigest() == demanded == vocabulary.VOCABULARIES[name].sha256
 
@@ -114,7 +114,7 @@ def test_every_cut_at_a_gap_changes_no_token(tiktokens):
     cut = 0
     for _ in range(3000):
         text = "".join(dice.choices(alphabet, k=12))
-        for gap in vocabulary._GAP.finditer(text, 1):
+        for gap in vocabulary._compiled(vocabulary._GAP).finditer(text, 1):
             cut += 1
             for encoding in tiktokens.values():
                 apart = encoding.encode_ordinary(text[: gap.start()]) + encoding.encode_ordinary(text[gap.start() :])
@@ -202,33 +202,39 @@ def test_a_panic_in_the_encoder_gives_an_estimate_and_an_interrupt_gets_through(
 # ------------------------------------------------------------------------------------------------- without a vocabulary
 
 
-def damaged(folder):
-    for name in NAMES:
-        (folder / f"{name}.tiktoken").write_bytes(b"IQ== 0\n")
-    return folder
+def damaged(_name):
+    return b"IQ== 0\n"
 
 
-@pytest.mark.parametrize("prepare", [damaged, lambda folder: folder / "not there"])
-def test_without_its_file_a_count_is_an_estimate_that_says_so(prepare, fresh, monkeypatch, tmp_path):
-    monkeypatch.setattr(vocabulary, "_FILES", prepare(tmp_path))
+def missing(name):
+    raise FileNotFoundError(name)
+
+
+def uninstalled(_name):
+    raise ModuleNotFoundError("No module named 'tiktoken'")
+
+
+@pytest.mark.parametrize("read", [damaged, missing, uninstalled])
+def test_without_its_vocabulary_a_count_is_an_estimate_that_says_so(read, fresh, monkeypatch):
+    monkeypatch.setattr(vocabulary, "_read", read)
     text = "The quick brown fox jumps over the lazy dog."
     assert 7 <= count(text, model="gpt-4o") <= 16
     found = breakdown([Segment("user", text, 0)], model="gpt-4o")
     assert (found.exact, found.encoding, found.total) == (False, "estimate", count(text) + 7)
 
 
-def test_a_file_that_is_missing_is_looked_for_once(fresh, monkeypatch, tmp_path):
+def test_a_file_that_is_missing_is_looked_for_once(fresh, monkeypatch):
     tries = []
     build = vocabulary._build
-    monkeypatch.setattr(vocabulary, "_FILES", tmp_path)
+    monkeypatch.setattr(vocabulary, "_read", missing)
     monkeypatch.setattr(vocabulary, "_build", lambda name: tries.append(name) or build(name))
     for number in range(5):
         count(f"text {number}", model="gpt-4o")
     assert tries == ["o200k_base"]
 
 
-def test_the_message_about_a_damaged_file_names_both_hashes_and_the_next_step(monkeypatch, tmp_path):
-    monkeypatch.setattr(vocabulary, "_FILES", damaged(tmp_path))
+def test_the_message_about_a_damaged_file_names_both_hashes_and_the_next_step(monkeypatch):
+    monkeypatch.setattr(vocabulary, "_read", damaged)
     found, demanded = hashlib.sha256(b"IQ== 0\n").hexdigest(), vocabulary.VOCABULARIES["o200k_base"].sha256
     with pytest.raises(ValueError) as caught:
         vocabulary._build("o200k_base")

@@ -38,6 +38,7 @@ USERS: Final = (
 
 _MOST_ROWS: Final = 50
 _MOST_ENTRIES: Final = 200
+_LONGEST: Final = 20_000  # bytes of one value, and of one query
 #: Seconds that one query may take, and how many steps of SQLite's machine pass between two looks at the clock.
 _QUERY_LIMIT: Final = 2.0
 _STEPS: Final = 10_000
@@ -56,6 +57,7 @@ class Users:
         self._database.executemany("INSERT INTO users VALUES (?, ?, ?, ?, ?)", USERS)
         self._database.commit()
         self._database.execute("PRAGMA query_only = ON")
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         self._database.set_authorizer(_allowed)
 
     def rows(self, sql: str, values: tuple[Any, ...] = (), *, most: int = _MOST_ROWS) -> tuple[list[dict[str, Any]], bool]:
@@ -71,7 +73,7 @@ class Users:
                 cursor = self._database.execute(sql, values)
                 names = [column[0] for column in cursor.description or ()]
                 found = cursor.fetchmany(most + 1)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, sqlite3.Warning, ValueError) as error:  # a null character is a ValueError
                 raise ToolError(_explained(error)) from None
         return [dict(zip(names, row, strict=True)) for row in found[:most]], len(found) > most
 
@@ -85,7 +87,7 @@ def _allowed(action: int, _: str | None, second: str | None, *__: str | None) ->
     return sqlite3.SQLITE_OK if action in _ALLOWED and not loads else sqlite3.SQLITE_DENY
 
 
-def _explained(error: sqlite3.Error) -> str:
+def _explained(error: Exception) -> str:
     text = str(error)
     if "not authorized" in text or "prohibited" in text:
         return f"only reading is allowed: {text}; write one SELECT over the table users(id, name, city, email, joined)"
@@ -100,14 +102,13 @@ def list_entries(root: Path, path: str) -> dict[str, Any]:
     Raises:
         ToolError: the path leads out of ``root``, or is no directory.
     """
-    if "\0" in path:
-        raise ToolError("a path holds no null character")
-    place = (root / path).resolve()
-    if not place.is_relative_to(root):
-        raise ToolError(f"{path!r} is outside the directory that this server shows; give a path inside it, such as '.'")
-    if not place.is_dir():
-        raise ToolError(f"{path!r} is no directory; list '.' to see what there is")
-    found = sorted(place.iterdir(), key=lambda entry: entry.name)
+    try:
+        place = (root / path).resolve()
+        if not place.is_relative_to(root):
+            raise ToolError(f"{path!r} is outside the directory that this server shows; give a path inside it, such as '.'")
+        found = sorted(place.iterdir(), key=lambda entry: entry.name)
+    except (OSError, ValueError):  # not there, a file, not readable, too long; a null character
+        raise ToolError(f"{path[:200]!r} is no directory that can be read; list '.' to see what there is") from None
     shown = [_entry(entry) for entry in found[:_MOST_ENTRIES]]
     return {"path": str(place.relative_to(root)), "entries": shown, "more": len(found) > _MOST_ENTRIES}
 
@@ -176,7 +177,7 @@ def make_server(root: Path, users: Users) -> MCPServer:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=repr)  # bytes have no JSON form
 
 
 def main(words: list[str] | None = None) -> None:

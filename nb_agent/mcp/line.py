@@ -70,7 +70,8 @@ class Line:
         self.ended = False
         self.child = Child(target)
         self.loop = asyncio.get_running_loop()
-        self._name, self._target, self._limit, self._note = name, target, limit, note
+        self._name, self._target, self._limit, self._tell = name, target, limit, note
+        self._noted: list[str] = []
         self._client: Client | None = None
         self._fault: ServerError | None = None
         self._refused = ""  # what an HTTP server said last when it refused
@@ -198,6 +199,11 @@ class Line:
         tap = Tap(read, write, note=self._note, ended=self._gone)
         return tap.reading, tap.writing
 
+    def _note(self, text: str) -> None:
+        if not self._opened.is_set():
+            self._noted.append(text)
+        self._tell(text)
+
     def _gone(self) -> None:
         """The other end has closed: an open line is over, one that is opening will say why it could not."""
         if self._opened.is_set() and not self._stop.is_set():
@@ -237,7 +243,7 @@ class Line:
 
     def _not_started(self, fault: BaseException) -> ServerError:
         words = self.child.last_words()
-        told = f"; the end of its stderr: {words}" if words else ""
+        told = "".join(f"; {note}" for note in self._noted[:2]) + (f"; the end of its stderr: {words}" if words else "")
         if isinstance(fault, TimeoutError):
             said = f"did not answer within {self._limit:g} s: {self._target}{told}; give a slow one longer with start_limit=SECONDS"
             kind = "timeout"
@@ -263,7 +269,7 @@ class Line:
         self.stop()
         await self.child.exited()
         told = f"the MCP server {self._name!r} ended during this call, which may have had its effect{self._how()}"
-        return ToolError(self._target.hide(f"{told}; it is started again for the next call"), code="server_gone")
+        return ToolError(self._target.hide(f"{told}; it is opened again at the next call"), code="server_gone")
 
     def _how(self) -> str:
         code, words = self.child.exit_code, self.child.last_words()

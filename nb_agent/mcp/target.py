@@ -61,11 +61,13 @@ class Target:
         return f"<{self}>"
 
     def __str__(self) -> str:
-        """The command line, or the address without user, password, query and fragment."""
+        """The command line, cut if it is long, or the address without user, password, query and fragment."""
         if self.url is not None:
             parts = urlsplit(self.url)
             return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-        return self.hide(shlex.join(self.command)) if self.command else f"{type(self.server).__name__} in this process"
+        return (
+            one_line(self.hide(shlex.join(self.command)), 200) if self.command else f"{type(self.server).__name__} in this process"
+        )
 
     def hide(self, text: str) -> str:
         """The text with every value of the given environment replaced by ``***``.

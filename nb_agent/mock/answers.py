@@ -70,8 +70,8 @@ def told(outcome: Outcome, *, chinese: bool = False) -> str:
     'Weather for Oslo: temperature -3.'
     """
     call, value = outcome.call, outcome.value
-    arguments = [_argument(part) for part in call.arguments.values()]
-    whose = ("（" + "，".join(arguments) + "）" if chinese else f" for {_joined(arguments)}") if arguments else ""
+    arguments = [text for part in call.arguments.values() if (text := _flat(part, chinese=chinese)) and _is_short(text)]
+    whose = ("（" + "，".join(arguments) + "）" if chinese else f" for {', '.join(arguments)}") if arguments else ""
     title = call.name.rsplit("__", 1)[-1]
     if outcome.error is not None:
         error = outcome.error.rstrip(". ")
@@ -92,9 +92,9 @@ def _title(name: str) -> str:
     return " ".join(words).capitalize()
 
 
-def _argument(value: Any) -> str:
-    text = _flat(value, chinese=False)
-    return text if len(text) <= _MOST_ARGUMENT else text[:_MOST_ARGUMENT].rstrip() + "…"
+def _is_short(text: str) -> bool:
+    """Whether an argument can be named in passing."""
+    return len(text) <= _MOST_ARGUMENT and "\n" not in text
 
 
 def _text(value: Any, *, chinese: bool) -> str:

@@ -31,9 +31,9 @@ class Pick:
 _ENOUGH: Final = 0.8
 _MOST_PICKS: Final = 6
 #: Tools of these verbs are called only where the prompt says so, whatever else matches.
-_RISKY: Final = frozenset({"delete", "send", "cancel", "drop", "kill", "pay", "transfer", "refund"})
+_RISKY: Final = frozenset({"delete", "cancel", "drop", "kill", "pay", "transfer", "refund"})
 #: Verbs that change something: less likely where the prompt does not say them.
-_CHANGING: Final = frozenset({"write", "create", "update", "set", "add", "reserve", "remind", "insert", "append", "order", "read"})
+_CHANGING: Final = frozenset({"write", "send", "create", "update", "set", "add", "reserve", "remind", "insert", "append", "order", "read"})
 _PEOPLE: Final = frozenset({"customer", "user", "employee", "person", "author", "owner", "contact", "staff"})
 _NO_TOOLS: Final = re.compile(r"\b(?:without (?:using )?(?:any |a )?tools?|(?:do not|don't) (?:use|call) (?:any |a )?tools?|no tools)\b|不要(?:使用|调用)工具", re.IGNORECASE)
 
@@ -90,10 +90,15 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     if not picks or filled.used - taken:
         score += 0.5 * min(filled.strong, 2 if picks else 3)
     score += _verb(tool, prompt, named=bool(named)) + _by_name(tool, prompt) + _server(tool, prompt, bool(score))
-    if picks and re.search(r"\bwho(?:se|m)?\b|谁", prompt.text, re.IGNORECASE) and own & _PEOPLE and prompt.found:
+    if picks and filled.missing and own & _PEOPLE and _asks_who(prompt, picks):
         score += 1.0
     spots = [place for concept in (named or described) for place in prompt.places[concept]]
     return Pick(tool, filled, tuple(sorted(spots)), score)
+
+
+def _asks_who(prompt: Prompt, picks: list[Pick]) -> bool:
+    known = frozenset[str]().union(*(concepts(_local(pick.tool.name)) for pick in picks))
+    return not known & _PEOPLE and re.search(r"\bwho(?:se|m)?\b|谁", prompt.text, re.IGNORECASE) is not None
 
 
 def _verb(tool: Definition, prompt: Prompt, *, named: bool) -> float:
@@ -132,7 +137,8 @@ def _due(pick: Pick, prompt: Prompt, tools: tuple[Definition, ...], picks: list[
 def _comes(param: Param, picks: list[Pick], tools: tuple[Definition, ...], fills: dict[str, Filled]) -> bool:
     if "body" in param.likes:
         return True  # the results of the others can be written there
-    return any(makes(pick.tool, param) for pick in picks) or any(
+    is_id = "id" in pieces(param.name)  # what a look-up by a sure argument returns mostly holds the ids of what belongs to it
+    return any(makes(pick.tool, param) or (is_id and pick.filled.strong) for pick in picks) or any(
         makes(tool, param) and not fills[tool.name].missing and fills[tool.name].strong for tool in tools
     )
 

@@ -52,6 +52,7 @@ class Filled:
 _LEAST: Final = {True: 2.0, False: 5.0}
 #: Kinds that say themselves what they are: they need less to go to an optional parameter that takes them.
 _PLAIN_KINDS: Final = frozenset({"path", "email", "url", "date", "time", "glob", "expression"})
+_LITERAL: Final = frozenset({"code", "path", "glob", "url", "email"})
 _MOST_CALLS: Final = 12
 _MOST_FINDINGS: Final = 60  # a page pasted into a prompt holds thousands
 _STRONG: Final = 6.0
@@ -61,8 +62,14 @@ _OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|le
 
 
 def read(text: str, tools: tuple[Definition, ...] = ()) -> Prompt:
-    """A prompt, read once for all tools."""
-    return Prompt(text, tuple(findings(text)[:_MOST_FINDINGS]), places(text), tuple(param for tool in tools for param in params(tool)))
+    """A prompt, read once for all tools. The words of a value say nothing of what is asked: a code is no mention of its prefix."""
+    named = frozenset[str]().union(*(concepts(tool.name) for tool in tools))
+    found = [f for f in findings(text)[:_MOST_FINDINGS] if f.kind != "name" or not concepts(f.text) or concepts(f.text) - named]
+    asked = text
+    for finding in found:
+        if finding.marked or (finding.kind in _LITERAL and text[finding.start : finding.end] == finding.text):
+            asked = asked[: finding.start] + " " * (finding.end - finding.start) + asked[finding.end :]
+    return Prompt(text, tuple(found), places(asked), tuple(param for tool in tools for param in params(tool)))
 
 
 @dataclass
@@ -74,11 +81,13 @@ class _Sheet:
     values: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
     used: list[Finding] = field(default_factory=list)
+    givers: dict[str, list[Finding]] = field(default_factory=dict)
     strong: int = 0
 
     def take(self, param: Param, finding: Finding, score: float) -> None:
         self.free.remove(finding)
         self.used.append(finding)
+        self.givers.setdefault(param.name, []).append(finding)
         self.values.setdefault(param.name, []).append((finding.start, convert(param, finding)))
         self.scores.setdefault(param.name, score)
         self.strong += 2 if score >= _SURE else score >= _STRONG
@@ -209,10 +218,9 @@ def _take_more(wanted: tuple[Param, ...] | list[Param], sheet: _Sheet) -> None:
         score, param = max(scored, key=lambda pair: pair[0], default=(0, None))
         if param is None or score < max(_LEAST[True], sheet.scores[param.name] - 3.5):
             continue
-        before = max((used for used in sheet.used if used.end <= finding.start), key=lambda used: used.end, default=None)
-        between = sheet.prompt.text[before.end : finding.start] if before else ""
-        same = any(used.kind == finding.kind for used in sheet.used)
-        if before and same and _COORDINATED.search(between) and not _OTHER_ACT.search(between):
+        giver = min(sheet.givers[param.name], key=lambda used: abs(used.start - finding.start))
+        between = sheet.prompt.text[min(giver.end, finding.end) : max(giver.start, finding.start)]
+        if giver.kind == finding.kind and _COORDINATED.search(between) and not _OTHER_ACT.search(between):
             sheet.take(param, finding, score)
 
 
@@ -241,6 +249,7 @@ def _overlaps(finding: Finding, used: list[Finding]) -> bool:
 def _rows(wanted: tuple[Param, ...], sheet: _Sheet) -> tuple[JSON, ...]:
     """One row for each thing named. Values named by turns belong together in pairs, else each goes with each."""
     columns = {param.name: sheet.values[param.name] for param in wanted if param.name in sheet.values}
+    columns = {name: sorted(values, key=lambda value: value[0]) for name, values in columns.items()}
     many = [name for name, values in columns.items() if len(values) > 1]
     leading = [name for name in many if any(param.name == name and not param.schema.get("enum") for param in wanted)] or many
     if not many:

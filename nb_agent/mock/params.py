@@ -59,7 +59,7 @@ _LIKES: Final = {
         "query": "query question topic keyword keywords term search phrase word input prompt q",
         "sql": "sql statement",
         "name": "city town place location country region capital destination origin name person user customer employee author "
-        "company team airport station address language timezone tz zone state department title actor artist",
+        "company team airport station address language timezone tz zone state department actor artist",
     }.items()
     for word in line.split()
 }
@@ -68,14 +68,14 @@ _FORMATS: Final = {"email": "email", "uri": "url", "date": "date", "date-time": 
 #: How well each kind of value suits a parameter that likes …; what is not listed does not suit at all.
 _ACCEPTS: Final[dict[str, dict[str, float]]] = {
     "path": {"path": 4, "text": 2.5, "name": 1.5, "glob": 1, "plain": 1},
-    "glob": {"glob": 5, "text": 3, "path": 1.5},
-    "email": {"email": 5},
-    "url": {"url": 5},
+    "glob": {"glob": 6.5, "text": 3, "path": 1.5},
+    "email": {"email": 6},
+    "url": {"url": 6},
     "date": {"date": 4, "text": 2.5},
     "time": {"time": 4, "date": 2, "text": 2.5},
     "code": {"code": 3.5, "number": 3, "symbol": 3, "text": 2.5},
     "symbol": {"symbol": 4, "name": 2.5, "text": 3, "code": 1.5, "plain": 1.5},
-    "expression": {"expression": 5, "text": 3},
+    "expression": {"expression": 8, "text": 3},
     "body": {"text": 4, "path": 1, "expression": 1},
     "query": {"text": 4, "name": 2.5, "symbol": 2.5, "code": 2.5, "url": 2, "path": 2, "plain": 1.5},
     "sql": {},
@@ -93,9 +93,7 @@ _NO_NOUN: Final = frozenset("id ids code key number no name ref value of the".sp
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.|\beg\b|such as|for example|for instance|\blike\b|\bexamples?\b|例如|比如|如)\s*[:,：]?\s*([^();；。]+)", re.IGNORECASE)
 _COMPANIES: Final = {
     "apple": "AAPL", "microsoft": "MSFT", "google": "GOOGL", "alphabet": "GOOGL", "amazon": "AMZN", "tesla": "TSLA", "nvidia": "NVDA",
-    "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT", "dollar": "USD", "dollars": "USD",
-    "euro": "EUR", "euros": "EUR", "yen": "JPY", "yuan": "CNY", "pounds": "GBP", "francs": "CHF", "美元": "USD", "欧元": "EUR",
-    "人民币": "CNY", "日元": "JPY",
+    "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT",
 }  # fmt: skip
 _NUMERALS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
 
@@ -117,9 +115,10 @@ def resolve(schema: Any, root: JSON, depth: int = 0) -> JSON:
     if not isinstance(schema, dict) or depth > 8:
         return {}
     if isinstance(schema.get("$ref"), str):
-        target: Any = root
+        target: JSON = root
         for step in schema["$ref"].removeprefix("#/").split("/"):
-            target = target.get(step, {}) if isinstance(target, dict) else {}
+            inner = target.get(step)
+            target = inner if isinstance(inner, dict) else {}
         return {**resolve(target, root, depth + 1), **{key: part for key, part in schema.items() if key != "$ref"}}
     for key in ("anyOf", "oneOf", "allOf"):
         variants = [part for part in schema.get(key) or () if isinstance(part, dict) and part.get("type") != "null"]

@@ -47,9 +47,11 @@ def plan(ask: Ask) -> Plan:
     tools = ask.tools if ask.choice != "none" else ()
     script = scenarios.find(prompt, tools, required=ask.choice == "required")
     answer = script.plan(prompt, tools, done) if script else _planned(ask, prompt, tools, done)
-    calls = _new(answer.calls, done)
-    if calls or answer.text:
-        return Plan("" if calls else _formed(answer.text, ask.form, prompt), calls if ask.parallel else calls[:1])
+    calls = _new(answer.calls, done) if script else answer.calls
+    if calls:
+        return Plan(calls=calls if ask.parallel else calls[:1])
+    if answer.text:
+        return Plan(_formed(answer.text, ask.form, prompt))
     return Plan(_formed(report(done, prompt) if done else introduce(prompt, tools), ask.form, prompt))
 
 
@@ -137,7 +139,9 @@ def _ordered(tool: Definition, row: JSON) -> JSON:
 
 
 def _written(done: tuple[Outcome, ...], prompt: str) -> str:
-    """The results as a text that a tool can write or send."""
+    """The results as a text that a tool can write or send; a single text as it is."""
+    if len(done) == 1 and isinstance(done[0].value, str):
+        return done[0].value
     return report(tuple(outcome for outcome in done if outcome.error is None) or done, prompt)
 
 

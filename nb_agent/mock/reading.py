@@ -87,6 +87,11 @@ _FILES: Final = {
     "notebook": "ipynb", "log": "log", "sql": "sql", "javascript": "js", "pdf": "pdf",
 }  # fmt: skip
 _FILE_WORDS: Final = re.compile(rf"{_L}({'|'.join(_FILES)})\s*(?:files?{_R}|documents?{_R}|文件|文档)|{_L}(notebook)s{_R}", re.IGNORECASE)
+_CURRENCIES: Final = {
+    "dollar": "USD", "euro": "EUR", "yen": "JPY", "yuan": "CNY", "pound": "GBP", "franc": "CHF", "rupee": "INR", "美元": "USD",
+    "欧元": "EUR", "日元": "JPY", "人民币": "CNY", "英镑": "GBP",
+}  # fmt: skip
+_MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in _CURRENCIES), re.IGNORECASE)
 _FOLDER: Final = re.compile(rf"{_L}(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|(当前)(?:目录|文件夹)", re.IGNORECASE)
 _HAN_RUN: Final = re.compile(r"[㐀-鿿·]+")
 _HAN_STOP: Final = (
@@ -126,14 +131,21 @@ def findings(prompt: str) -> list[Finding]:
     for match in _FILE_WORDS.finditer(prompt):
         kind = (match.group(1) or match.group(2)).lower()
         found.append(Finding("glob", f"*.{_FILES[kind]}", match.start(), match.end()))
+    for match in _MONEY.finditer(prompt):
+        found.append(Finding("symbol", _CURRENCIES[match.group().lower().rstrip("s")], match.start(), match.end()))
+        free = _without(free, match)
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(free):
-            found += _found(kind, match, prompt)
-            free = free[: match.start()] + "\x00" * (match.end() - match.start()) + free[match.end() :]
+            found += _found(kind, match)
+            free = _without(free, match)
     return sorted([*found, *_folders(free), *_chinese(free)], key=lambda finding: (finding.start, finding.end))
 
 
-def _found(kind: str, match: re.Match[str], prompt: str) -> Iterator[Finding]:
+def _without(text: str, match: re.Match[str]) -> str:
+    return text[: match.start()] + "\x00" * (match.end() - match.start()) + text[match.end() :]
+
+
+def _found(kind: str, match: re.Match[str]) -> Iterator[Finding]:
     if kind == "marked":
         text = next(group for group in match.groups() if group is not None)
         yield Finding(kind_of(text), text, match.start(), match.end(), marked=True)

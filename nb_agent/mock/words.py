@@ -39,7 +39,7 @@ divide divided quotient 除
 calculate compute evaluate calculator calculation 计算
 translate translation 翻译
 convert conversion exchange 转换 换算 兑换
-currency money 货币 汇率
+currency money dollar euro yen yuan pound franc rupee usd eur gbp jpy cny chf 货币 汇率 美元 欧元 日元 人民币 英镑
 create 创建 新建
 reserve book booking 预订 预定
 flight 航班 机票
@@ -82,8 +82,9 @@ _STOP: Final = frozenset(
 )
 _ZH_STOP: Final = frozenset(
     "的 了 是 在 和 与 及 跟 吗 呢 吧 把 从 到 给 用 里 中 有 请 我 你 他 她 它 们 个 这 那 哪 些 什么 怎么 一下 一个 获取 返回 指定 "
-    "信息 数据 结果 查看 告诉 可以 需要 以及 并且 或者 如果 今天 现在".split()
+    "信息 数据 结果 查看 告诉 可以 需要 以及 并且 或者 如果 今天 现在 指定".split()
 )
+_ZH_PARTICLES: Final = frozenset("的了是在和与及吗呢吧把请我你")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
 _CAMEL: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _HAN: Final = re.compile(r"[㐀-鿿]+")
@@ -159,9 +160,12 @@ def _named(text: str) -> Iterator[tuple[str, int]]:
         split = [token] if token in _MEANING else pieces(match.group())
         for word in split:
             if word not in _STOP and not word.isdigit() and not _HAN.search(word):
-                yield from ((concept, match.start()) for concept in _MEANING.get(word) or _MEANING.get(_stem(word), {_stem(word)}))
-    for match in _OPERATOR.finditer(text):
-        yield _OPERATORS[match.group(1)], match.start(1)
+                stem = _stem(word)
+                meant = _MEANING.get(word) or _MEANING.get(stem) or frozenset({stem})
+                yield from ((concept, match.start()) for concept in meant)
+    signs = list(_OPERATOR.finditer(text))
+    for match in signs:  # of several signs no single operation is meant
+        yield (_OPERATORS[match.group(1)] if len(signs) == 1 else "calculate"), match.start(1)
     for match in _HAN.finditer(text):
         yield from _chinese(match.group(), match.start())
 
@@ -173,5 +177,5 @@ def _chinese(run: str, start: int) -> Iterator[tuple[str, int]]:
             yield from ((concept, start + match.start()) for concept in _MEANING[word])
     for place in range(len(run) - 1):
         pair = run[place : place + 2]
-        if pair not in _ZH_STOP and not _ZH_STOP.intersection(pair):
+        if pair not in _ZH_STOP and not _ZH_PARTICLES.intersection(pair):
             yield pair, start + place

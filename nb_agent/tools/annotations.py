@@ -134,6 +134,13 @@ class Schemas(GenerateJsonSchema):
         """An Enum."""
         return _untitled(super().enum_schema(schema), schema)
 
+    def generate_inner(self, schema: Any) -> JSON:
+        """Anything. The first function on an Enum is pydantic's own, and would put the title back."""
+        metadata = schema.get("metadata") or {}
+        if schema["type"] == "enum" and (functions := metadata.get("pydantic_js_functions")):
+            schema = {**schema, "metadata": {**metadata, "pydantic_js_functions": functions[1:]}}
+        return super().generate_inner(schema)
+
 
 def _untitled(form: JSON, schema: Any) -> JSON:
     if form.get("title") == getattr(schema.get("cls"), "__name__", None):

@@ -114,7 +114,7 @@ def _parameter(entry: inspect.Parameter, annotation: Any, described: Described, 
     adapter = _adapter(entry.name, annotation, names, owner)
     if default is None and not adapter.takes_none():  # def f(x: int = None) means that None is fine
         adapter = _adapter(entry.name, _optional(annotation), names, owner)
-    fields = [extra for extra in _metadata(annotation) if isinstance(extra, FieldInfo)]
+    fields = [extra for extra in reversed(_metadata(annotation)) if isinstance(extra, FieldInfo)]  # the last one counts
     filled = next((extra for extra in fields if not extra.is_required()), None) if default is _EMPTY else None
     text = _description(annotation) or described.parameters.get(entry.name)
     return Parameter(

@@ -50,5 +50,5 @@ def _figure(value: Any) -> Any:
 def _parts(value: Any, content: bytes, media_type: str) -> tuple[Text, Image]:
     size = ""
     if content.startswith(_PNG):  # PNG specification, 5.6 and 11.2.1: width and height stand right after the first chunk's name
-        size = ", {} × {} pixels".format(*struct.unpack(">II", content[16:24]))  # noqa: RUF001  the sign for "by"
+        size = ", {} by {} pixels".format(*struct.unpack(">II", content[16:24]))
     return Text(f"({type(value).__name__}: a picture{size})"), Image(base64.b64encode(content).decode("ascii"), media_type)

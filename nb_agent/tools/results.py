@@ -45,7 +45,9 @@ def to_parts(value: Any, *, limit: int = MOST_CHARACTERS) -> tuple[Text | Image,
     """
     try:
         parts = _parts(value)
-    except Exception as error:  # noqa: BLE001  __str__, __repr__, __iter__ and the like are somebody else's code
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  __str__, __repr__ and the like are somebody else's code, and may even exit
         parts = (Text(f"(a value of type {type(value).__name__} that cannot be shown: {type(error).__name__})"),)
     return tuple(dataclasses.replace(part, text=cut(part.text, limit)) if isinstance(part, Text) else part for part in parts)
 
@@ -216,7 +218,7 @@ _INSIDES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
 
 def _frame(value: Any) -> str:
     rows, columns = value.shape
-    return f"DataFrame, {rows:,} rows × {columns:,} columns, as CSV:\n{_csv(value)}"  # noqa: RUF001  the sign for "by"
+    return f"DataFrame, {rows:,} rows by {columns:,} columns, as CSV:\n{_csv(value)}"
 
 
 def _series(value: Any) -> str:

@@ -60,7 +60,7 @@ def show(state: JSON) -> None:
         return
     from IPython.display import display  # noqa: PLC0415  there is a shell, so it is there
 
-    display(_saved(state), raw=True)
+    display(_saved(state), raw=True)  # type: ignore[no-untyped-call]  # IPython leaves it untyped
 
 
 def _shell() -> Any:
@@ -81,11 +81,12 @@ class _Live:
 
     def __init__(self, fold: Fold) -> None:
         from IPython.display import display  # noqa: PLC0415
+
         from nb_agent.views.widget import Inspector  # noqa: PLC0415  anywidget costs 0.2 s and only a kernel needs it
 
         self._fold = fold
         self._widget = Inspector(state=fold.state)
-        self._handle = display(self._widget, display_id=True)
+        self._handle = display(self._widget, display_id=True)  # type: ignore[no-untyped-call]  # likewise
         self._waiting: list[Change] = []
         self._sent = 0.0
 

@@ -183,12 +183,12 @@ export function compared(round) {
   const { tokens } = round.request;
   const reported = read(round.reply?.usage);
   const said = [];
-  if (tokens) said.push(`${count(tokens.total)} tokens counted${tokens.exact ? "" : " (an estimate: this model’s tokenizer is not public)"}`);
+  if (tokens) said.push(`${count(tokens.total)} tokens counted${tokens.exact ? "" : " (an estimate: this model's tokenizer is not public)"}`);
   if (reported !== null) said.push(`${count(reported)} ${tokens ? "" : "tokens "}reported`);
   else if (round.reply) said.push("none reported");
   if (tokens && reported !== null && reported !== tokens.total) {
     const more = reported - tokens.total;
-    said.push(`difference ${more > 0 ? "+" : "−"}${count(Math.abs(more))}`);
+    said.push(`difference ${more > 0 ? "+" : "-"}${count(Math.abs(more))}`);
   }
   return said.join(" · ");
 }
@@ -698,7 +698,7 @@ function tokenTable(round) {
   const foot = [h("tr", {}, h("th", { scope: "row" }, tokens.exact ? "Counted" : "Counted (an estimate)"), h("td", { class: "nba-num" }, count(tokens.total)), h("td", {}), h("td", {}))];
   const last = (name, text) => foot.push(h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "nba-num" }, text), h("td", {}), h("td", {})));
   last("Reported by the provider", round.reply ? (reported === null ? "not reported" : count(reported)) : "not yet");
-  if (reported !== null && reported !== tokens.total) last("Difference", `${reported > tokens.total ? "+" : "−"}${count(Math.abs(reported - tokens.total))}`);
+  if (reported !== null && reported !== tokens.total) last("Difference", `${reported > tokens.total ? "+" : "-"}${count(Math.abs(reported - tokens.total))}`);
   return h("table", { class: "nba-table" }, h("caption", {}, `Tokens of request ${round.number}, counted with ${tokens.encoding}`),
     h("thead", {}, head), h("tbody", {}, ...rows), h("tfoot", {}, ...foot));
 }
@@ -914,7 +914,7 @@ function meter(page) {
     }));
     const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, bar("window", Math.min(tokens.total, room ?? 0), room ?? 1));
     const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`,
-      ...(more(part) ? [h("b", {}, ` ${more(part) > 0 ? "+" : "−"}${count(Math.abs(more(part)))}`)] : []))));
+      ...(more(part) ? [h("b", {}, ` ${more(part) > 0 ? "+" : "-"}${count(Math.abs(more(part)))}`)] : []))));
     const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`), ...parts.map((part) => h("tr", {},
       h("th", { scope: "row" }, words(part)), h("td", {}, count(tokens.parts[part])), h("td", {}, percent(tokens.parts[part], tokens.total)))));
     return el.replaceChildren(caption, stack, ...(room ? [gauge] : []), legend, table);

@@ -1,0 +1,104 @@
+"""The mock model over HTTP, on loopback unless told otherwise: for other programs, for the vendors' own clients, for a class.
+
+Adds nothing to `nb_agent.mock.answer` but the socket. No key is asked for, and none is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from nb_agent import mock
+from nb_agent.errors import SettingError
+from nb_agent.mock import chat_completions
+from nb_agent.mock.wire import Refused
+from nb_agent.values import encode
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["running", "serve"]
+
+_LEAVE: Final = 5.0  # seconds that a server in a thread is given to end
+
+
+def serve(host: str = "127.0.0.1", port: int = 0, *, ready: Callable[[str], None] | None = None) -> None:
+    """Serve until interrupted.
+
+    Args:
+        host: the address to listen on.
+        port: the port, 0 for a free one.
+        ready: called with the base URL as soon as connections are accepted.
+
+    Raises:
+        SettingError: the address cannot be listened on.
+    """
+    with contextlib.closing(_listen(host, port)) as listener, contextlib.suppress(KeyboardInterrupt):
+        if ready is not None:
+            ready(_url(listener))
+        _server().run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def running() -> Iterator[str]:
+    """A server in a thread, on a free port of the loopback address; yields its base URL and ends it afterwards."""
+    with contextlib.closing(_listen("127.0.0.1", 0)) as listener:
+        server = _server()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="nb_agent mock server", daemon=True)
+        thread.start()
+        try:
+            yield _url(listener)
+        finally:
+            server.should_exit = True
+            thread.join(_LEAVE)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections already: whoever is told of it can connect, before the first request is read."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        taken = "is in use; choose another with --port, or 0 for a free one" if error.errno == errno.EADDRINUSE else f"({error})"
+        raise SettingError(f"cannot listen on {host} port {port}: it {taken}".replace("it (", "(")) from None
+    except OverflowError:
+        raise SettingError(f"cannot listen on port {port}; a port is a number from 0 to 65535") from None
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _server() -> uvicorn.Server:
+    import uvicorn  # noqa: PLC0415  only whoever serves needs it
+    from starlette.applications import Starlette  # noqa: PLC0415
+    from starlette.routing import Route  # noqa: PLC0415
+
+    app = Starlette(routes=[Route("/{path:path}", _respond, methods=["GET", "POST"])])
+    settings: dict[str, Any] = {"lifespan": "off", "ws": "none", "http": "h11", "loop": "asyncio", "log_level": "warning"}
+    return uvicorn.Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=1, **settings))
+
+
+async def _respond(request: Request) -> Response:
+    """One request. The work is done in a thread: counting takes a moment and a slow model sleeps."""
+    from starlette.concurrency import run_in_threadpool  # noqa: PLC0415  see _server
+    from starlette.responses import StreamingResponse  # noqa: PLC0415
+
+    path = request.url.path
+    if request.method == "GET" and path == "/":
+        path = "/v1/models"  # somebody looks whether it is there
+    content = await request.body()
+    try:
+        answered = await run_in_threadpool(mock.answer, path, content)
+    except Exception as error:  # noqa: BLE001  a fault of ours has to reach the client as what it is
+        refused = Refused(f"the mock model failed: {type(error).__name__}: {error}", status=500, code="server_error")
+        answered = mock.Answer(500, "application/json", iter([encode(chat_completions.error(refused))]))
+    headers = {"x-request-id": "req_mock", "cache-control": "no-store"}
+    return StreamingResponse(answered.chunks, answered.status, headers, answered.media_type)

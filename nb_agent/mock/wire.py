@@ -1,0 +1,186 @@
+"""From a plan to what every wire format needs: ids, argument text, the cut at the limit, fragments for a stream, the real count.
+
+The formats themselves are modules beside this one, named like the adapters that they are the other end of. Each has ``PATH``,
+``read`` (body → `Ask`), ``segments``, ``whole`` and ``stream`` (drafts → JSON) and ``error``. Another format is one more module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from nb_agent import tokens
+from nb_agent.messages import Finish, Message, Segment, Text, ToolCall
+from nb_agent.mock.plans import Ask, Plan
+from nb_agent.values import JSON, dumps
+
+__all__ = ["Draft", "Format", "Frame", "Refused", "Usage", "count", "drafts", "fragments", "paced", "parse", "token"]
+
+
+class Refused(Exception):  # noqa: N818  it is an answer to a client and no fault of this program
+    """The request is one that a model server refuses.
+
+    Attributes:
+        status: HTTP status code.
+        code: the provider's short word for the fault, or ``None``.
+        param: the field that is at fault, or ``None``.
+    """
+
+    def __init__(self, message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One finished choice of an answer, before it is written down."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    finish: Finish
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a request and its answer cost, counted and not made up."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event of a stream with the tokens that it carries, by which a slow model is paced."""
+
+    payload: bytes
+    tokens: int = 0
+
+
+class Format(Protocol):
+    """What a module of a wire format offers."""
+
+    PATH: str
+
+    def read(self, body: JSON) -> Ask:
+        """What the request asks for; raises `Refused` for what a server would refuse."""
+
+    def segments(self, body: JSON) -> list[Segment]:
+        """The request's text by part, as the adapter of the format gives it."""
+
+    def whole(self, body: JSON, answer: Sequence[Draft], usage: Usage, seed: str) -> JSON:
+        """The unstreamed answer."""
+
+    def stream(self, body: JSON, answer: Sequence[Draft], usage: Usage, seed: str) -> Iterator[Frame]:
+        """The streamed answer."""
+
+    def error(self, refused: Refused) -> JSON:
+        """The body of an error answer."""
+
+
+_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PER_SECOND: Final = 30  # tokens of a slow model
+_LONGEST_SLEEP: Final = 0.05  # seconds: an interrupt acts at once
+_FRAGMENT: Final = re.compile(r"\s*(?:[^\W_]{1,12}[,.;:!?]?|[\W_]{1,3}|.)|\s+", re.ASCII | re.DOTALL)
+
+
+def parse(content: bytes) -> JSON:
+    """The JSON object of a request body.
+
+    Raises:
+        Refused: it is no JSON object.
+    """
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Refused("We could not parse the JSON body of your request. The body has to be one JSON object.") from None
+    if not isinstance(body, dict):
+        raise Refused(f"The body has to be a JSON object and is a {type(body).__name__}.")
+    return body
+
+
+def token(*parts: Any) -> str:
+    """24 letters and digits made from these parts alone, as ids have them."""
+    digest = int.from_bytes(hashlib.sha256(dumps(parts).encode("utf-8", "replace")).digest(), "big")
+    return "".join(_ALPHABET[digest // 62**place % 62] for place in range(24))
+
+
+def drafts(plan: Plan, ask: Ask, *, room: int, seed: str) -> list[Draft]:
+    """The choices of an answer, as many as were asked for; ``room`` is what the window leaves, in tokens."""
+    limit = room if ask.limit is None else min(room, ask.limit)
+    return [_draft(plan, ask, limit, f"{seed}{copy or ''}") for copy in range(ask.copies)]
+
+
+def _draft(plan: Plan, ask: Ask, limit: int, seed: str) -> Draft:
+    calls = tuple(ToolCall(f"call_{token(seed, place)}", call.name, dumps(call.arguments)) for place, call in enumerate(plan.calls))
+    text = plan.text
+    ends = [text.index(mark) for mark in ask.stop if mark and mark in text]
+    text = text[: min(ends)] if ends else text
+    draft = Draft(text, calls, "tool_calls" if calls else "stop")
+    return draft if _cost(text, calls, ask.model) <= limit else _cut(text, calls, limit, ask.model)
+
+
+def _cost(text: str, calls: tuple[ToolCall, ...], model: str) -> int:
+    parts = ((Text(text),) if text else ()) + calls
+    return tokens.breakdown_reply(Message("assistant", parts), model=model).total
+
+
+def _cut(text: str, calls: tuple[ToolCall, ...], limit: int, model: str) -> Draft:
+    """As much of an answer as the limit allows: a call may lose the end of its arguments, but not its name."""
+    text = _beginning(text, limit, model)
+    left = limit - tokens.count(text, model=model)
+    kept: list[ToolCall] = []
+    for call in calls:
+        left -= tokens.count(call.name, model=model)
+        if left < 0:
+            break
+        arguments = _beginning(call.arguments, left, model)
+        kept.append(ToolCall(call.id, call.name, arguments))
+        left -= tokens.count(arguments, model=model)
+        if arguments != call.arguments:
+            break
+    return Draft(text, tuple(kept), "length")
+
+
+def _beginning(text: str, limit: int, model: str) -> str:
+    """The longest beginning that is not over the limit."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if tokens.count(text[:middle], model=model) <= limit else (low, middle - 1)
+    return text[:low]
+
+
+def count(body: JSON, wire: Format) -> int:
+    """The tokens of a request, by the very counter that the views use."""
+    return tokens.breakdown(wire.segments(body), model=str(body.get("model") or "")).total
+
+
+def completion(answer: Sequence[Draft], model: str) -> int:
+    """The tokens of an answer, all its choices together."""
+    return sum(_cost(draft.text, draft.calls, model) for draft in answer)
+
+
+def fragments(text: str) -> list[str]:
+    """A text in pieces of about a token, as a stream brings it.
+
+    >>> fragments("Hello, world! 你好")
+    ['Hello,', ' world!', ' 你', '好']
+    """
+    return _FRAGMENT.findall(text)
+
+
+def paced(frames: Iterable[Frame], *, slow: bool) -> Iterator[bytes]:
+    """The bytes of a stream, at the speed of a slow model where asked."""
+    for frame in frames:
+        left = frame.tokens / _PER_SECOND if slow else 0.0
+        while left > 0:
+            time.sleep(min(left, _LONGEST_SLEEP))
+            left -= _LONGEST_SLEEP
+        yield frame.payload

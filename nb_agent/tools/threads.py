@@ -1,0 +1,113 @@
+"""Daemon threads for jobs that belong together, in copies of the context of whoever begins them.
+
+Unlike `concurrent.futures`, nobody waits for them when something else matters: an interrupt or a time limit leaves them behind, and
+the process can end while they run. Where threads cannot be had, the jobs run one after the other. Nothing here knows a tool.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+__all__ = ["Threads"]
+
+T = TypeVar("T")
+
+#: Seconds between two calls of ``idle``; an untimed wait could not be interrupted on Windows.
+_LOOK: Final = 0.05
+
+
+@dataclass(eq=False, slots=True)
+class _Job(Generic[T]):
+    place: int
+    run: Callable[[], T]
+    context: contextvars.Context  # a copy: it carries where print and display go
+    began: float | None = None
+
+
+class Threads(Generic[T]):
+    """Runs jobs side by side.
+
+    Args:
+        most: threads at the same time.
+        seconds: time limit of one job, counted from its start.
+        clock: gives seconds.
+    """
+
+    def __init__(self, *, most: int, seconds: float | None, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._waiting: deque[_Job[T]] = deque()
+        self._open: dict[int, _Job[T]] = {}
+        self._results: queue.SimpleQueue[tuple[int, T | BaseException]] = queue.SimpleQueue()
+
+    def begin(self, jobs: Sequence[Callable[[], T]]) -> None:
+        """Start as many threads as there are jobs, within the limit."""
+        self._open = {place: _Job(place, run, contextvars.copy_context()) for place, run in enumerate(jobs)}
+        self._waiting.extend(self._open.values())
+        for _ in jobs[: self._most]:
+            self._start()
+
+    def ended(self, idle: Callable[[], None] | None = None) -> Iterator[tuple[int, T | None]]:
+        """Each job's place and what it gave, as it ends; ``None`` for one that took too long.
+
+        Args:
+            idle: called about every 50 ms while there is nothing to report.
+
+        Raises:
+            BaseException: what a job raised.
+        """
+        while self._open:
+            try:
+                place, outcome = self._results.get(timeout=_LOOK)
+            except queue.Empty:
+                if idle is not None:
+                    idle()
+                for late in self._late():
+                    yield late, None
+                continue
+            if self._open.pop(place, None) is None:
+                continue  # it was given up before
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield place, outcome
+
+    def leave(self) -> None:
+        """Begin nothing more, and wait for nothing."""
+        self._waiting.clear()
+        self._open = {}
+
+    def _start(self) -> None:
+        try:
+            threading.Thread(target=self._work, name="nb_agent tool", daemon=True).start()
+        except RuntimeError:  # no threads here, as in Pyodide
+            self._work()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._waiting.popleft()
+            except IndexError:
+                return
+            job.began = self._clock()
+            try:
+                self._results.put((job.place, job.context.run(job.run)))
+            except BaseException as error:  # noqa: BLE001  raised again by whoever waits
+                self._results.put((job.place, error))
+
+    def _late(self) -> list[int]:
+        if self._seconds is None:
+            return []
+        now, seconds = self._clock(), self._seconds
+        late = [job.place for job in self._open.values() if job.began is not None and now - job.began >= seconds]
+        for place in late:
+            del self._open[place]
+            if self._waiting:
+                self._start()  # the other thread may never be free again
+        return late

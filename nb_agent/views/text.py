@@ -1,0 +1,253 @@
+"""A run's state as plain text: for terminals, for ``text/plain`` in a saved notebook, and for reading aloud.
+
+It draws what `fold` decided to show and decides nothing itself. Unlike `html` it cuts arguments and results at `MOST` characters
+and leaves out the JSON of requests. The words that both use are here: numbers, endings, what a call was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from nb_agent.values import JSON
+
+__all__ = ["NEXT", "WORDS", "answer", "compared", "fault", "figure", "percent", "plural", "read", "seconds", "signature", "text"]
+__all__ += ["totals", "visible", "written"]
+
+#: Characters of an argument text, a result or a thought before it is cut.
+MOST: Final = 2_000
+
+#: How the parts of a request (`nb_agent.messages.PARTS`) are called. inspector.js has the same words.
+WORDS: Final[dict[str, str]] = {
+    "system": "system",
+    "developer": "developer",
+    "history": "user before",
+    "assistant": "assistant text",
+    "tool_calls": "tool calls",
+    "tool_results": "tool results",
+    "user": "user",
+    "tools": "tool definitions",
+    "images": "images",
+    "overhead": "overhead",
+}
+
+#: What to do after an ending that is not the wished one. inspector.js has the same words.
+NEXT: Final[dict[str, str]] = {
+    "length": "Ask for less at once, or allow a longer answer.",
+    "content_filter": "Say it in other words, or begin a new conversation.",
+    "max_rounds": "Allow more rounds, or go on in the next cell: the conversation is kept.",
+    "time_limit": "Allow more time, or go on in the next cell: the conversation is kept.",
+    "error": "The conversation up to here is kept: run the cell again when the cause is mended.",
+    "cancelled": "The conversation up to here is kept: the next cell goes on from it.",
+}
+
+# Characters that would move a terminal's cursor, colour it, or turn the reading direction round: shown, not obeyed.
+_CONTROLS: Final = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROLS_TOO: Final = dict.fromkeys(range(0x80, 0xA0), 0xFFFD) | {0x202D: "⟨U+202D⟩", 0x202E: "⟨U+202E⟩"}
+_SHOWN: Final = str.maketrans({**_CONTROLS, **_CONTROLS_TOO})
+
+# ------------------------------------------------------------------------------------------------------- words and numbers
+
+
+def visible(foreign: str) -> str:
+    r"""Text from a model or a tool with its control characters made visible, and half surrogate pairs replaced.
+
+    >>> visible("red: \x1b[31m, half a pair: \ud83d")
+    'red: ␛[31m, half a pair: ?'
+    """
+    return foreign.replace("\r\n", "\n").translate(_SHOWN).encode("utf-8", "replace").decode("utf-8")
+
+
+def figure(number: int | None) -> str:
+    """A number for reading, or a dash where it is not known."""
+    return "\u2013" if number is None else f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "round"), plural(1200, "byte")
+    ('1 round', '1,200 bytes')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(part: int, total: int) -> str:
+    """A share in percent; a share that rounds to nothing is not called nothing."""
+    whole = round(100 * part / total) if total else 0
+    return "<1 %" if part > 0 and whole < 1 else f"{whole} %"
+
+
+def seconds(time: float | None) -> str:
+    """Seconds in the unit that fits; nothing where the time is not known.
+
+    >>> seconds(0.0032), seconds(0.41), seconds(125)
+    ('3 ms', '0.41 s', '2 min 5 s')
+    """
+    if time is None:
+        return ""
+    if time < 0.001:
+        return "<1 ms"
+    if time < 0.0995:
+        return f"{time * 1000:.0f} ms"
+    return f"{time:.2f} s" if time < 59.995 else f"{round(time) // 60} min {round(time) % 60} s"
+
+
+def signature(name: str, arguments: str) -> str:
+    """A call as one line, with long values named by their length.
+
+    >>> signature("write_file", '{"path": "a.md", "content": "' + "x" * 60 + '"}')
+    'write_file(path="a.md", content=… 60 characters)'
+    """
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        return f"{name}({arguments if len(arguments) <= 80 else arguments[:80] + '…'})"
+    forms = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    lengths = {key: len(value if isinstance(value, str) else forms[key]) for key, value in values.items()}
+    shown = (f"{key}={form}" if len(form) <= 48 else f"{key}=… {plural(lengths[key], 'character')}" for key, form in forms.items())
+    return f"{name}({', '.join(shown)})"
+
+
+# ------------------------------------------------------------------------------------------------------- what the state says
+
+
+def _sum(*numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def read(usage: JSON | None) -> int | None:
+    """Input tokens that the provider reported, cached or not."""
+    return _sum(usage["input"], usage["cache_read"], usage["cache_write"]) if usage else None
+
+
+def written(usage: JSON | None) -> int | None:
+    """Output tokens that the provider reported, hidden reasoning included."""
+    return _sum(usage["output"], usage["reasoning"]) if usage else None
+
+
+def compared(entry: JSON) -> str:
+    """The tokens of a round's request: counted beside reported, the difference named, an estimate called one."""
+    tokens, reply = entry["request"]["tokens"], entry["reply"]
+    reported = read(reply["usage"]) if reply else None
+    said = []
+    if tokens:
+        note = "" if tokens["exact"] else " (an estimate: this model's tokenizer is not public)"
+        said.append(f"{plural(tokens['total'], 'token')} counted{note}")
+    if reported is not None:
+        said.append(f"{figure(reported)} {'' if tokens else 'tokens '}reported")
+    elif reply:
+        said.append("none reported")
+    if tokens and reported is not None and reported != tokens["total"]:
+        said.append(f"difference {reported - tokens['total']:+,}")
+    return " · ".join(said)
+
+
+def totals(state: JSON) -> str:
+    """The size of a run in words: rounds, tokens in and out as reported, seconds."""
+    ending, replies = state["ending"] or {}, [entry["reply"] for entry in state["rounds"] if entry["reply"]]
+    usages = [ending["usage"]] if ending.get("usage") else [reply["usage"] for reply in replies]
+    said = [plural(len(state["rounds"]), "round")]
+    if any(usages):
+        said.append(f"in {figure(_sum(*map(read, usages)))} · out {figure(_sum(*map(written, usages)))} tokens")
+    if ending.get("seconds") is not None:
+        said.append(seconds(ending["seconds"]))
+    return " · ".join(said)
+
+
+def answer(state: JSON) -> str:
+    """The text of the last reply, where the run ended with one; what had come of it where the run broke off."""
+    last = state["rounds"][-1] if state["rounds"] else {}
+    said = last.get("reply") or last.get("live") or {"text": ""}
+    return "" if last.get("calls") else str(said["text"])
+
+
+def fault(call: JSON) -> str:
+    """What went wrong with a call, or nothing."""
+    broken = next((step for step in call["steps"] if step["state"] == "failed"), None)
+    if broken:
+        return f"failed at “{broken['name']}”" + (f": {broken['note']}" if broken["note"] else "")
+    code = (call["result"] or {}).get("code")
+    return f"failed: {code}" if code else ""
+
+
+# ------------------------------------------------------------------------------------------------------- the page of text
+
+
+def text(state: JSON) -> str:
+    """The whole run as text.
+
+    Args:
+        state: as `nb_agent.views.fold.Fold` keeps it.
+    """
+    model = f"mock model {state['model']}" if state["mock"] else state["model"]
+    window = f"window {state['window']:,}" if state["window"] else ""
+    lines = [" · ".join(part for part in ("%%agent", model, state["wire"].replace("_", " "), window) if part)]
+    lines += ["Prompt", *_block(state["prompt"], most=None)]
+    for entry in state["rounds"]:
+        lines += _round(entry, last=entry is state["rounds"][-1], ended=bool(state["ending"]))
+    if said := answer(state):
+        lines += ["Answer" if state["rounds"][-1]["reply"] else "Answer, not whole", *_block(said, most=None)]
+    return visible("\n".join([*lines, *_ending(state)]))
+
+
+def _round(entry: JSON, *, last: bool, ended: bool) -> list[str]:
+    request, number = entry["request"], entry["number"]
+    head = [f"POST {request['path']}", plural(request["bytes"], "byte"), compared(entry)]
+    lines = [f"Round {number}", f"    Request {number}: {' · '.join(part for part in head if part)}"]
+    if request["tokens"]:
+        parts = request["tokens"]["parts"]
+        lines.append("        " + " · ".join(f"{WORDS.get(part, part)} {count:,}" for part, count in parts.items() if count))
+    lines += [f"        note: {notice}" for notice in request["notices"]]
+    said = entry["reply"] or entry["live"]
+    if said:
+        lines.append(f"    Reply {number}: {_finish(entry, ended=ended)}")
+        lines += [f"        note: {notice}" for notice in said.get("notices", ())]
+        lines += [*_block(said["thinking"], 2, mark="thinking: ")]
+        lines += [] if last and not entry["calls"] else _block(said["text"], 2)
+    for call in entry["calls"]:
+        lines += _call(call)
+    return lines
+
+
+def _finish(entry: JSON, *, ended: bool) -> str:
+    reply = entry["reply"]
+    if not reply:
+        return "cut off" if ended else "coming"
+    out = written(reply["usage"])
+    raw = f" ({reply['raw_finish']})" if reply["raw_finish"] not in (None, reply["finish"]) else ""
+    said = [reply["finish"] + raw, seconds(reply["seconds"]), "" if out is None else f"{plural(out, 'token')} written"]
+    return " · ".join(part for part in said if part)
+
+
+def _call(call: JSON) -> list[str]:
+    line, result = signature(call["name"], call["arguments"]), call["result"]
+    state = fault(call) or ("done" if result else "no result yet")
+    lines = [f"    Call {line}: {' · '.join(part for part in (state, seconds(call['seconds'])) if part)}"]
+    if "… " in line or line.endswith("…)"):
+        lines += _block(call["arguments"], 2, mark="arguments: ")
+    if result:
+        lines += _block(result["text"], 2, mark="result: ")
+        lines += [f"        picture: {image['media_type']}" for image in result["images"]]
+    return lines
+
+
+def _ending(state: JSON) -> list[str]:
+    ending = state["ending"]
+    if not ending:
+        return [f"Running · {totals(state)}"]
+    lines = [f"Ended: {ending['reason']}, {ending['meaning']} · {totals(state)}"]
+    lines += _block(ending["error"] or "")
+    return lines + ([f"    {NEXT[ending['reason']]}"] if ending["reason"] in NEXT else [])
+
+
+def _block(text: str, depth: int = 1, *, most: int | None = MOST, mark: str = "") -> list[str]:
+    """Lines of foreign text, indented, so that none of them can pass for one of ours."""
+    if not text:
+        return []
+    cut = text if most is None or len(text) <= most else f"{text[:most]}\n… {len(text):,} characters in all"
+    return [("    " * depth + line).rstrip() for line in re.split(r"\r\n|\n", mark + cut)]

@@ -1,0 +1,108 @@
+"""The live inspector as a Jupyter widget: static/inspector.js with the state of one run behind it.
+
+Custom messages carry haste: each holds the next few changes, never a list that grows. The trait ``state`` carries the truth: a view
+that opens late, or again after a page reload, says hello until it gets the whole. The widget keeps its own copy of the state, so
+that the state and the number that it is sent with always agree, also while the driver holds back changes. It asks nothing and
+runs nothing; `notebook` drives it, `html` is what is saved in its place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from nb_agent.values import JSON
+from nb_agent.views import html, text
+from nb_agent.views.fold import Change, change_state
+
+__all__ = ["Inspector", "merge"]
+
+_STATIC: Final = Path(__file__).parent / "static"
+
+#: Seconds in which the same view gets the same state only once: hellos queue up while a cell blocks, and come all together.
+_ONCE: Final = 1.0
+
+
+def merge(changes: list[Change]) -> list[Change]:
+    """The same changes in fewer: pieces that are added to the same text, with no other kind of change between, become one.
+
+    >>> merge([["add", ["a"], "x"], ["add", ["b"], "1"], ["add", ["a"], "y"]])
+    [['add', ['a'], 'xy'], ['add', ['b'], '1']]
+    """
+    merged: list[Change] = []
+    open_texts: dict[tuple[str | int, ...], list[str]] = {}
+    for kind, path, value in [*changes, ["end", [], None]]:
+        if kind == "add":
+            open_texts.setdefault(tuple(path), []).append(value)
+            continue
+        merged += [["add", list(place), "".join(pieces)] for place, pieces in open_texts.items()]
+        open_texts = {}
+        if kind != "end":
+            merged.append([kind, path, value])
+    return merged
+
+
+class Inspector(anywidget.AnyWidget):
+    """The inspector of one run.
+
+    Args:
+        state: what `nb_agent.views.fold.Fold` has folded so far; it is copied.
+
+    Attributes:
+        seq: how many messages with changes have been sent.
+        greeted: whether a view has said hello, so that somebody can see it.
+    """
+
+    _esm = _STATIC / "inspector.js"
+    _css = _STATIC / "inspector.css"
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, state: JSON) -> None:
+        self._lock = threading.Lock()  # a hello may come in another thread than the one that pulls the run
+        self._answered: dict[str, tuple[int, float]] = {}
+        self.seq = 0
+        self.greeted = False
+        super().__init__(state=deepcopy(state))
+        self.on_msg(self._hear)
+
+    def apply(self, changes: list[Change]) -> None:
+        """Send changes to all views, and keep them for those that open later."""
+        if not changes:
+            return
+        with self._lock:
+            few = merge(changes)
+            change_state(self.state, few)  # in place: only `settle` and a new page send the whole trait
+            self.seq += 1
+            self.send({"type": "changes", "seq": self.seq, "changes": few})
+
+    def settle(self) -> None:
+        """Send the whole state as the trait, for front ends that store it; when the run has ended."""
+        with self._lock:
+            self.send_state("state")
+
+    def _hear(self, _: Any, content: Any, __: Any) -> None:
+        if not isinstance(content, dict) or content.get("type") != "hello":
+            return
+        view, now = str(content.get("view")), time.monotonic()
+        with self._lock:
+            self.greeted = True
+            seq, when = self._answered.get(view, (-1, 0.0))
+            if seq == self.seq and now - when < _ONCE:
+                return
+            self._answered[view] = (self.seq, now)
+            self.send({"type": "state", "seq": self.seq, "state": self.state})
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and for front ends without widgets the run as it stands now."""
+        shown = super()._repr_mimebundle_(**kwargs)
+        bundle = shown[0] if isinstance(shown, tuple) else shown
+        if bundle is not None:
+            bundle["text/html"] = html.page(self.state)
+            bundle["text/plain"] = text.text(self.state)
+        return shown

@@ -1,0 +1,187 @@
+// The pure part of the inspector, under Node, with no page. The page itself is tested in Chromium (tests/test_views_inspector.py).
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const source = readFileSync(new URL("../../nb_agent/views/static/inspector.js", import.meta.url), "utf8");
+const m = await import(`data:text/javascript;base64,${Buffer.from(source).toString("base64")}`);
+
+const round = (number, change, rest = {}) => ({ number, request: { path: "/v1", bytes: 1, change, notices: [], tokens: null, ...rest }, live: null, reply: null, calls: [] });
+const call = (rest = {}) => ({ id: "c", name: "f", arguments: "{}", steps: [], seconds: null, result: null, traceback: null, ...rest });
+
+test("the file stands alone: no import, no HTML from text, no address that is fetched", () => {
+  assert.doesNotMatch(source, /^\s*import\b|\bimport\(|require\(/m);
+  assert.doesNotMatch(source, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser/);
+  assert.doesNotMatch(source, /https?:\/\/|fetch\(|XMLHttpRequest|localStorage/);
+});
+
+test("changes set, append and add, as in Python", () => {
+  const state = { rounds: [{ text: "a" }] };
+  m.changeState(state, [["add", ["rounds", 0, "text"], "b"], ["set", ["rounds", 1], { n: 1 }], ["set", ["end"], null]]);
+  assert.deepEqual(state, { rounds: [{ text: "ab" }, { n: 1 }], end: null });
+});
+
+test("two views that get the same message do not share its values", () => {
+  const changes = [["set", ["live"], { text: "" }], ["add", ["live", "text"], "a"]];
+  const [one, two] = [m.changeState({}, changes), m.changeState({}, changes)];
+  assert.equal(one.live.text, "a");
+  assert.equal(two.live.text, "a");
+});
+
+test("rebuild gives the body back: grown, cut, replaced, gone and reordered", () => {
+  assert.deepEqual(m.rebuild({ m: [1, 2], t: 0 }, { same: { m: 2 }, new: { m: [3] } }), { m: [1, 2, 3], t: 0 });
+  assert.deepEqual(m.rebuild({ m: [1, 2] }, { same: { m: 1 }, new: { m: [] } }), { m: [1] });
+  assert.deepEqual(m.rebuild({ m: [1], x: 1 }, { new: { m: [2] }, gone: ["x"] }), { m: [2] });
+  assert.deepEqual(Object.keys(m.rebuild({ a: 1, b: 2 }, { order: ["b", "a"] })), ["b", "a"]);
+  assert.deepEqual(m.rebuild({}, { new: { constructor: 1 } }), { constructor: 1 });
+});
+
+test("bodies puts all requests together", () => {
+  const rounds = [round(1, { new: { messages: [1] } }), round(2, { same: { messages: 1 }, new: { messages: [2] } }), round(3, {})];
+  assert.deepEqual(m.bodies(rounds).map((body) => body.messages), [[1], [1, 2], [1, 2]]);
+});
+
+test("shares, numbers and times read well", () => {
+  assert.equal(m.share(1, 0), 0);
+  assert.deepEqual([m.percent(1, 1000), m.percent(0, 10), m.percent(1, 2)], ["<1 %", "0 %", "50 %"]);
+  assert.deepEqual([m.count(1234), m.count(null), m.count(0)], ["1,234", "–", "0"]);
+  assert.deepEqual([0.0004, 0.003, 0.41, 59.99, 119.7, null].map(m.seconds), ["<1 ms", "3 ms", "0.41 s", "59.99 s", "2 min 0 s", ""]);
+  assert.deepEqual([m.plural(1, "call"), m.plural(2, "call")], ["1 call", "2 calls"]);
+});
+
+test("only the topmost new node is marked", () => {
+  const change = { same: { messages: 2 }, new: { messages: [{}], model: "x" } };
+  assert.equal(m.isNew(change, ["messages", 1]), false);
+  assert.equal(m.isNew(change, ["messages", 2]), true);
+  assert.equal(m.isNew(change, ["messages", 2, "role"]), false);
+  assert.equal(m.isNew(change, ["model"]), true);
+  assert.equal(m.isNew(change, []), false);
+});
+
+test("the shared prefix ends at the first new message, with the tokens that a cache could reuse", () => {
+  const tokens = { messages: [10, 20, 30], tools: { f: 5 }, parts: { tools: 5 }, total: 65 };
+  const rounds = [round(1, { new: { messages: [1, 2] } }), round(2, { same: { messages: 2 }, new: { messages: [3] } }, { tokens })];
+  const found = m.prefix(rounds, 1, { messages: [1, 2, 3] });
+  assert.deepEqual([found.key, found.at, found.tokens, found.all], ["messages", 2, 35, false]);
+  assert.match(found.text, /about 35 tokens, tool definitions included$/);
+  assert.equal(m.prefix(rounds, 0, { messages: [1, 2] }), null);
+});
+
+test("a change ahead of the messages leaves a cache nothing", () => {
+  const tokens = { messages: [10, 20], tools: {}, parts: {}, total: 30 };
+  const rounds = [round(1, { new: {} }), round(2, { same: { messages: 1 }, new: { messages: [2], tools: [] } }, { tokens })];
+  const found = m.prefix(rounds, 1, { messages: [1, 2] });
+  assert.equal(found.tokens, null);
+  assert.match(found.text, /could reuse nothing: tools changed/);
+});
+
+test("tokens find their nodes, also where the system text stands beside the messages", () => {
+  const tokens = { messages: [7, 10], tools: { f: 5 }, parts: { tools: 5 }, total: 30 };
+  const found = m.tokensAt({ system: "s", messages: [{}], tools: [{ name: "f" }] }, tokens);
+  assert.deepEqual([...found], [["[]", 30], ['["system"]', 7], ['["messages",0]', 10], ['["messages"]', 10], ['["tools",0]', 5], ['["tools"]', 5]]);
+  assert.equal(m.tokensAt({ messages: [{}] }, null).size, 0);
+});
+
+test("what is new is said in words", () => {
+  const rounds = [round(1, { new: { messages: [1, 2] } }), round(2, { same: { messages: 2 }, new: { messages: [3], model: "b" }, gone: ["x"] }), round(3, {})];
+  const { text, value } = m.novelty(rounds, 1);
+  assert.match(text, /The first 2 entries of “messages” are those of request 1; 1 new\. Set anew: model\. No longer there: x\./);
+  assert.deepEqual(value, { "messages[2]": 3, model: "b" });
+  assert.match(m.novelty(rounds, 0).text, /all of it is new/);
+  assert.match(m.novelty(rounds, 2).text, /once more/);
+});
+
+test("counted and reported are compared and never mixed up; not reported is not zero", () => {
+  const reply = (usage) => ({ usage });
+  const usage = { input: 4, cache_read: 2, cache_write: null, output: null, reasoning: null };
+  const tokens = { total: 5, exact: false, parts: {}, tools: {}, messages: [] };
+  assert.equal(m.compared({ ...round(1, {}, { tokens }), reply: reply(usage) }),
+    "5 tokens counted (an estimate: this model's tokenizer is not public) · 6 reported · difference +1");
+  assert.equal(m.compared({ ...round(1, {}, { tokens: { ...tokens, exact: true } }), reply: reply(null) }), "5 tokens counted · none reported");
+  assert.equal(m.compared({ ...round(1, {}), reply: reply(usage) }), "6 tokens reported");
+  assert.equal(m.written(usage), null);
+});
+
+test("totals add what is known", () => {
+  const done = (input) => ({ seconds: 1, usage: input === null ? null : { input, cache_read: null, cache_write: null, output: 1, reasoning: null } });
+  const state = { rounds: [{ ...round(1, {}), reply: done(3), calls: [call({ seconds: 0.5 }), call({ seconds: 0.2 })] }, { ...round(2, {}), reply: done(null) }], ending: null };
+  assert.deepEqual(m.totals(state), { read: 3, written: 1, seconds: 2.5 });
+  assert.deepEqual(m.totals({ rounds: [], ending: null }), { read: null, written: null, seconds: null });
+});
+
+test("the standing of a run is named at each stage", () => {
+  const text = (...rounds) => m.standing({ rounds, ending: null }).text;
+  assert.equal(text(), "starting");
+  assert.equal(text(round(1, {})), "running: waiting for reply 1");
+  assert.equal(text({ ...round(1, {}), live: {} }), "running: reply 1 is coming");
+  assert.equal(text({ ...round(1, {}), reply: {}, calls: [call(), call({ result: {} })] }), "running f");
+  const ended = m.standing({ rounds: [], ending: { reason: "max_rounds", meaning: "the limit", error: null } });
+  assert.deepEqual([ended.kind, ended.text, ended.next], ["halt", "ended: max rounds", m.NEXT.max_rounds]);
+});
+
+test("the ladder always has seven steps, and shows which one failed or is under way", () => {
+  const states = (one, running) => m.ladder(one, running).map((step) => step.state).join(" ");
+  const steps = [{ name: "known", state: "done", note: "" }, { name: "parsed", state: "failed", note: "why" }];
+  assert.equal(states(call({ steps: steps.slice(0, 1) }), true), "done now todo todo todo todo todo");
+  assert.equal(states(call({ steps, result: { code: "x" } }), true), "done failed skipped skipped skipped skipped skipped");
+  assert.equal(states(call(), false), "skipped skipped skipped skipped skipped skipped skipped");
+});
+
+test("a call becomes one line with long values named by their length", () => {
+  assert.equal(m.signature("w", JSON.stringify({ path: "a.md", content: "x".repeat(412) })), 'w(path="a.md", content=… 412 characters)');
+  assert.equal(m.signature("w", '{"path": "a'), 'w({"path": "a)');
+  assert.equal(m.signature("w", "[1]"), "w([1])");
+  assert.equal(m.parsed('{"id": 12345678901234567890}'), undefined, "a number that JavaScript would round is shown as text");
+});
+
+test("folded values say what they hold", () => {
+  assert.equal(m.summary({ role: "assistant", content: null, tool_calls: [{ function: { name: "a" } }, { function: { name: "b" } }] }), "assistant, calls a, b");
+  assert.equal(m.summary({ role: "tool", tool_call_id: "c1", content: "ok" }), 'tool, answers c1, "ok"');
+  assert.equal(m.summary({ role: "user", content: [{ type: "text", text: "hi" }] }), 'user, "hi"');
+  assert.equal(m.summary([{ name: "a" }, { function: { name: "b" } }]), "a · b");
+  assert.equal(m.summary([1, 2]), "2 entries");
+  assert.equal(m.summary({ x: 1, y: 2 }), "x, y");
+  assert.equal(m.summary({ role: "user", content: "🙂".repeat(72) }).includes("\ud83d…"), false, "no half of an emoji");
+});
+
+test("search finds keys and values, folded or not, and gives up at its limit", () => {
+  assert.deepEqual(m.search({ a: [{ Town: "x" }], b: "TOWN" }, "town"), [["a", 0, "Town"], ["b"]]);
+  assert.deepEqual(m.search({ a: 1 }, ""), []);
+  assert.equal(m.search(Array(50).fill("x"), "x", 10).length, 10);
+});
+
+test("the command is one that a shell reads as it is meant", () => {
+  const body = { messages: [{ content: "it's $HOME `id` \"q\" \\ !\n报告 🙂" }] };
+  const text = m.curl("anthropic_messages", "/v1/it's", body);
+  const shell = 'BASE_URL=http://h ANTHROPIC_API_KEY=k; curl() { printf "%s\\0" "$@"; }; eval "$1"';
+  const words = execFileSync("bash", ["-c", shell, "bash", text], { encoding: "utf8" }).split("\0");
+  assert.equal(words[1], "http://h/v1/it's");
+  assert.ok(words.includes("x-api-key: k"));
+  assert.deepEqual(JSON.parse(words[words.indexOf("--data-raw") + 1]), body);
+});
+
+test("messages of the widget are put in order, once each", () => {
+  const order = m.inOrder();
+  assert.equal(order.lacks, true);
+  assert.deepEqual(order.changes(2, ["b"]), [], "nothing before the first state");
+  assert.deepEqual(order.state(1), ["b"]);
+  assert.equal(order.lacks, false);
+  assert.deepEqual(order.changes(2, ["b"]), [], "twice");
+  assert.deepEqual(order.changes(4, ["d"]), [], "a gap");
+  assert.equal(order.lacks, true);
+  assert.deepEqual(order.changes(3, ["c"]), ["c", "d"]);
+  assert.equal(order.state(4), null, "somebody else's hello");
+  assert.deepEqual(order.changes(7, ["g"]), []);
+  assert.deepEqual(order.state(6), ["g"]);
+  assert.equal(order.lacks, false);
+});
+
+test("a dark background is told from a light one", () => {
+  assert.deepEqual(["rgb(17, 20, 24)", "rgb(255, 255, 255)", "rgba(0, 0, 0, 0)", "transparent"].map(m.isDark), [true, false, null, null]);
+});
+
+test("what stands in the rail follows the state", () => {
+  const state = { rounds: [{ ...round(1, {}), reply: {}, calls: [call(), call()] }, { ...round(2, {}), live: {} }] };
+  assert.deepEqual(m.items(state), ["0/request", "0/reply", "0/call/0", "0/call/1", "1/request", "1/reply"]);
+});

@@ -1,0 +1,262 @@
+"""A real kernel, driven without a browser: what a cell shows, what is saved, and what an interrupt leaves behind."""
+
+import contextlib
+import json
+import queue
+import time
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+
+class Cell:
+    """What came out of one execution."""
+
+    def __init__(self):
+        self.data, self.updates, self.text, self.errors, self.ids, self.messages = [], [], "", [], set(), 0
+
+    def take(self, message):
+        kind, content = message["msg_type"], message["content"]
+        self.messages += 1
+        if kind in {"display_data", "execute_result"}:
+            self.data.append(content["data"])
+        elif kind == "update_display_data":
+            self.updates.append(content["data"])
+        elif kind == "stream":
+            self.text += content["text"]
+        elif kind == "error":
+            self.errors.append("\n".join(content["traceback"]))
+        if "display_id" in content.get("transient", {}):
+            self.ids.add(content["transient"]["display_id"])
+
+
+class Kernel:
+    def __init__(self, client, manager):
+        self.client, self.manager = client, manager
+
+    def run(self, code, *, during=lambda message: None, seconds=30):
+        """Execute a cell to its end; ``during`` sees every message of it as it comes."""
+        sent = self.client.execute(code, store_history=True)
+        cell, until = Cell(), time.monotonic() + seconds
+        while True:
+            try:
+                message = self.client.get_iopub_msg(timeout=max(0.01, until - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError(code) from None
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            cell.take(message)
+            during(message)
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                return cell
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    manager = KernelManager()
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        kernel = Kernel(client, manager)
+        assert kernel.run("%load_ext nb_agent").errors == []
+        yield kernel
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def value(kernel, expression):
+    """The JSON value of an expression in the kernel."""
+    return json.loads(kernel.run(f"import json; print(json.dumps({expression}))").text)
+
+
+WEATHER = '''
+from nb_agent import tool
+@tool
+def get_weather(city: str) -> dict:
+    """Current weather of a city.
+
+    Args:
+        city: name of the city, e.g. Berlin
+    """
+    return {"city": city, "temperature": 21}
+'''
+
+
+def test_loading_prints_nothing_and_loading_again_changes_nothing(kernel):
+    cell = kernel.run(
+        "import nb_agent; nb_agent.load_ipython_extension(get_ipython()); nb_agent.load_ipython_extension(get_ipython())"
+    )
+    assert (cell.text, cell.errors, cell.data) == ("", [], [])
+
+
+def test_a_cell_shows_one_output_that_ends_as_html_and_text_with_no_widget(kernel):
+    kernel.run(WEATHER)
+    cell = kernel.run("%%agent --new -o run\nWhat is the weather in Berlin?")
+    assert cell.errors == []
+    assert len(cell.data) == 1
+    assert len(cell.ids) == 1
+    saved = cell.updates[-1]
+    assert set(saved) == {"text/html", "text/plain"}
+    for form in saved.values():
+        for words in ("What is the weather in Berlin?", "get_weather", "Berlin", "21", "mock"):
+            assert words in form
+
+
+def test_the_run_object_is_in_the_last_result_and_in_the_named_variable(kernel):
+    kernel.run("%%agent --new -o run\nWhat is the weather in Berlin?")
+    assert value(kernel, "[_ is run, run.reason, [m.role for m in run.messages]]") == [
+        True,
+        "stop",
+        ["user", "assistant", "tool", "assistant"],
+    ]
+
+
+def test_a_run_named_in_a_later_cell_shows_the_whole_run(kernel):
+    kernel.run("%%agent --new -o run\nWhat is the weather in Berlin?")
+    cell = kernel.run("run")
+    assert "get_weather" in cell.data[0]["text/html"]
+
+
+def test_the_text_of_the_cell_is_sent_exactly_as_it_was_typed(kernel, cases):
+    given = cases["F03"]["given"]
+    kernel.run("words = ['ab']; x = 5")
+    cell = kernel.run(given["cell"].replace("%%agent\n", "%%agent --new -o run\n"))
+    assert cell.errors == []
+    assert value(kernel, "run.requests[0].body['messages'][-1]['content']") == cases["F03"]["expect"]["prompt_sent"]
+
+
+def test_quotes_in_the_text_of_the_cell_reach_the_model(kernel, cases):
+    kernel.run(f"%%agent --new -o run\n{cases['F05']['given']['cell_body']}")
+    assert value(kernel, "run.requests[0].body['messages'][-1]['content']") == cases["F05"]["given"]["cell_body"]
+
+
+def test_a_wrong_option_is_one_line_and_the_kernel_lives(kernel, cases):
+    for line in [*cases["F05"]["given"]["lines"][1:], "--max-rounds many", "--model nowhere:x", "--out 3x", "--tools nothing"]:
+        cell = kernel.run(f"%%agent {line}\nhi")
+        assert len(cell.errors) == 1, line
+        assert "\n" not in cell.errors[0].strip()
+        assert "Traceback" not in cell.errors[0]
+    assert value(kernel, "1") == 1
+
+
+def test_a_second_cell_goes_on_with_the_conversation_and_reset_empties_it(kernel):
+    kernel.run("%%agent --new -o run\nhello")
+    kernel.run("%%agent -o run\nhello again")
+    assert value(kernel, "[m.role for m in run.messages]") == ["user", "assistant", "user", "assistant"]
+    assert "empty" in kernel.run("%agent reset").text
+    kernel.run("%%agent -o run\nhello")
+    assert value(kernel, "len(run.messages)") == 2
+
+
+def test_a_tool_that_is_defined_again_replaces_the_old_one_and_a_deleted_one_is_gone(kernel, cases):
+    for code in cases["A17"]["given"]["cells"]:
+        assert kernel.run(code).errors == []
+    kernel.run(cases["A17"]["given"]["cells"][1])
+    listed = kernel.run("%agent tools").text
+    assert "Second version." in listed
+    assert "First version." not in listed
+    kernel.run("del convert")
+    assert "convert" not in kernel.run("%agent tools").text
+
+
+def test_streaming_does_not_flood_the_channel_and_the_text_is_shown_once(kernel):
+    kernel.run(
+        """
+import json, nb_agent.mock
+def flood(request):
+    for n in range(3000):
+        yield b'data: ' + json.dumps({"choices": [{"index": 0, "delta": {"content": f"{n:07d} "}}]}).encode() + b'\\n\\n'
+    yield b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\\n\\n'
+real, nb_agent.mock.send = nb_agent.mock.send, flood
+"""
+    )
+    try:
+        cell = kernel.run("%%agent --new -o run\ncount")
+    finally:
+        kernel.run("nb_agent.mock.send = real")
+    assert cell.errors == []
+    assert cell.messages <= 150
+    assert len(cell.ids) == 1
+    assert value(kernel, "len(run.text)") == 24_000
+    assert sum(len(form) for form in cell.updates[-1].values()) < 100_000
+
+
+def test_an_interrupt_in_the_middle_of_a_slow_answer_ends_the_cell_at_once_and_the_next_cell_goes_on(kernel):
+    pressed = []
+
+    def press(message):
+        if not pressed and message["msg_type"] == "comm_msg" and '"add"' in json.dumps(message["content"]):
+            pressed.append(time.monotonic())
+            kernel.manager.interrupt_kernel()
+
+    cell = kernel.run("%%agent --new --model mock-slow -o run\nTell me a long story, slowly.", during=press)
+    took = time.monotonic() - pressed[0]
+    assert took < 0.5
+    assert len(cell.errors) == 1
+    assert "Interrupted" in cell.errors[0]
+    assert "Traceback" not in cell.errors[0]
+    assert "interrupted" in cell.updates[-1]["text/plain"]
+    assert value(kernel, "run.reason") == "cancelled"
+    after = kernel.run("%%agent -o run\nhello")
+    assert after.errors == []
+    assert value(kernel, "run.reason") == "stop"
+    roles = value(kernel, "[m.role for m in run.messages]")
+    assert roles == ["user", "assistant", "user", "assistant"]
+
+
+def test_an_interrupt_in_a_tool_gives_its_call_a_result_and_the_next_cell_goes_on(kernel):
+    kernel.run(
+        """
+import time
+from nb_agent import tool
+@tool
+def sleep_long(seconds: int) -> str:
+    \"\"\"Sleep for some seconds.\"\"\"
+    time.sleep(seconds)
+"""
+    )
+    pressed = []
+
+    def press(message):
+        if not pressed and message["msg_type"] == "comm_msg" and '"steps"' in json.dumps(message["content"]):
+            pressed.append(time.monotonic())
+            kernel.manager.interrupt_kernel()
+
+    with contextlib.suppress(AssertionError):
+        kernel.run("%%agent --new -t sleep_long -o run\nPlease sleep for 30 seconds.", during=press)
+    assert time.monotonic() - pressed[0] < 0.5
+    assert value(kernel, "[run.reason, run.messages[-1].role]")[0] == "cancelled"
+    kernel.run("%%agent -t sleep_long -o run\nhello")
+    assert value(kernel, "run.reason") == "stop"
+    kernel.run("del sleep_long")
+
+
+def test_a_run_works_in_a_cell_that_awaits(kernel):
+    cell = kernel.run(
+        """
+import asyncio
+from nb_agent import Agent
+before = asyncio.run
+async def cell():
+    return Agent().run("hello", view=False)
+print((await cell()).reason, asyncio.run is before)
+"""
+    )
+    assert (cell.errors, cell.text) == ([], "stop True\n")
+
+
+def test_a_run_in_a_notebook_is_shown_once_even_where_it_is_the_last_line(kernel):
+    cell = kernel.run("from nb_agent import Agent\nAgent().run('hello')")
+    assert cell.errors == []
+    assert len(cell.data) == 1
+
+
+def test_unloading_takes_the_magics_away_and_loading_brings_them_back(kernel):
+    assert kernel.run("%unload_ext nb_agent").errors == []
+    gone = kernel.run("%%agent\nhi")
+    assert "not found" in gone.text + "".join(gone.errors)
+    assert kernel.run("%load_ext nb_agent").text == ""
+    assert kernel.run("%%agent\nhello").errors == []
