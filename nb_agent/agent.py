@@ -50,6 +50,8 @@ SETTINGS: Final = frozenset(
     }
 )
 
+_NAMED: Final = ("model", "tools", "system", "base_url", "api_key", "stream", "max_rounds", "time_limit")
+
 
 class Agent:
     """A model, tools and a conversation that each run goes on with.
@@ -207,9 +209,7 @@ class Agent:
 def _known(settings: JSON) -> JSON:
     for name in settings:
         if name not in SETTINGS:
-            near = difflib.get_close_matches(
-                name, [*SETTINGS, "system", "tools", "model", "base_url", "max_rounds", "time_limit"], 1
-            )
-            hint = f"did you mean {near[0]!r}?" if near else "fields of one server only go into extra_body={…}"
-            raise SettingError(f"no setting named {name!r}; {hint}")
+            near = difflib.get_close_matches(name, [*SETTINGS, *_NAMED], 1, cutoff=0.7)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise SettingError(f"no setting named {name!r}; {hint}what only one server knows goes into extra_body={{…}}")
     return settings

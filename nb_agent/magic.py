@@ -317,7 +317,8 @@ def unload(shell: InteractiveShell) -> None:
     if magics is None:
         return
     magics.agent.close()
-    shell.configurables.remove(magics.settings)  # type: ignore[arg-type]  # likewise
+    for added in (magics.settings, magics):  # Magics adds itself when it is made
+        shell.configurables.remove(added)  # type: ignore[arg-type]  # likewise
     for table in shell.magics_manager.magics.values():
         table.pop("agent", None)
     shell.magics_manager.registry.pop(AgentMagics.__name__, None)

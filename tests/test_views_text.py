@@ -36,7 +36,7 @@ def test_rounds_are_told_in_their_order_with_their_tokens():
 def test_a_failed_call_says_at_which_step():
     shown = text(state_of(failing_events()))
     assert "Call weather(town=5): failed at “fits schema”: town: 5 is not a string\n" in shown
-    assert "Call weather(town=\"Bergen\"): failed at “run”: ZeroDivisionError: division by zero · 0.20 s\n" in shown
+    assert 'Call weather(town="Bergen"): failed at “run”: ZeroDivisionError: division by zero · 0.20 s\n' in shown
 
 
 def test_an_error_is_shown_with_the_next_step_and_what_had_come():
@@ -112,7 +112,15 @@ def test_what_was_not_reported_is_not_nothing():
 
 @pytest.mark.parametrize(
     ("time", "said"),
-    [(None, ""), (0.0, "<1 ms"), (0.0032, "3 ms"), (0.0999, "0.10 s"), (0.41, "0.41 s"), (59.999, "1 min 0 s"), (119.7, "2 min 0 s")],
+    [
+        (None, ""),
+        (0.0, "<1 ms"),
+        (0.0032, "3 ms"),
+        (0.0999, "0.10 s"),
+        (0.41, "0.41 s"),
+        (59.999, "1 min 0 s"),
+        (119.7, "2 min 0 s"),
+    ],
 )
 def test_times_are_told_in_the_unit_that_fits(time, said):
     assert seconds(time) == said

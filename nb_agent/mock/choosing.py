@@ -33,7 +33,10 @@ _MOST_PICKS: Final = 6
 #: Tools of these verbs are called only where the prompt says so, whatever else matches.
 _RISKY: Final = frozenset({"delete", "cancel", "drop", "kill", "pay", "transfer", "refund"})
 #: Verbs that change something: less likely where the prompt does not say them.
-_CHANGING: Final = frozenset({"write", "send", "create", "update", "set", "add", "reserve", "remind", "insert", "append", "order", "read"})
+_CHANGING: Final = frozenset({"write", "send", "create", "update", "reserve", "insert", "append", "order"})
+#: Verbs of tools that are also meant where the prompt only names the thing.
+_ASKING: Final = frozenset("get fetch check find search list show lookup look read query set now is".split())
+_ALIASES: Final = {"now": "time", "today": "date"}
 _PEOPLE: Final = frozenset({"customer", "user", "employee", "person", "author", "owner", "contact", "staff"})
 _NO_TOOLS: Final = re.compile(r"\b(?:without (?:using )?(?:any |a )?tools?|(?:do not|don't) (?:use|call) (?:any |a )?tools?|no tools)\b|不要(?:使用|调用)工具", re.IGNORECASE)
 
@@ -46,7 +49,8 @@ def about(tool: Definition) -> frozenset[str]:
 
 def _local(name: str) -> str:
     """A tool's own name, without the server that an MCP tool's name begins with."""
-    return name.rsplit("__", 1)[-1]
+    own = name.rsplit("__", 1)[-1]
+    return _ALIASES.get(own, own)
 
 
 def choose(prompt: Prompt, tools: tuple[Definition, ...], *, least: int = 0) -> list[Pick]:
@@ -89,7 +93,7 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     score += 0.3 * len(frozenset[str]().union(*(param.words for param in params(tool))) & new - own - GENERIC)
     if not picks or filled.used - taken:
         score += 0.5 * min(filled.strong, 2 if picks else 3)
-    score += _verb(tool, prompt, named=bool(named)) + _by_name(tool, prompt) + _server(tool, prompt, bool(score))
+    score += _verb(tool, prompt, named=bool(named), further=bool(picks)) + _by_name(tool, prompt) + _server(tool, prompt, bool(score))
     if picks and filled.missing and own & _PEOPLE and _asks_who(prompt, picks):
         score += 1.0
     spots = [place for concept in (named or described) for place in prompt.places[concept]]
@@ -101,14 +105,17 @@ def _asks_who(prompt: Prompt, picks: list[Pick]) -> bool:
     return not known & _PEOPLE and re.search(r"\bwho(?:se|m)?\b|谁", prompt.text, re.IGNORECASE) is not None
 
 
-def _verb(tool: Definition, prompt: Prompt, *, named: bool) -> float:
+def _verb(tool: Definition, prompt: Prompt, *, named: bool, further: bool) -> float:
     """More for a tool whose verb the prompt uses, less for one that changes something unasked."""
-    verb = next(iter(pieces(_local(tool.name))), "")
+    split = pieces(_local(tool.name))
+    verb = split[0] if split else ""
     if concepts(verb) & prompt.places.keys():
         return 0.5 if named else 0.2
     if verb in _RISKY or concepts(verb) & _RISKY:
         return -9
-    return -0.4 if concepts(verb) & _CHANGING else 0
+    if concepts(verb) & _CHANGING:
+        return -0.4
+    return -0.5 if further and len(split) > 1 and verb not in _ASKING else 0
 
 
 def _by_name(tool: Definition, prompt: Prompt) -> float:

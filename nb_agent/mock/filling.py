@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from nb_agent.messages import Definition
 from nb_agent.mock.params import Param, convert, near, of_schema, params, related, suits
-from nb_agent.mock.phrases import flag, free_text, options
+from nb_agent.mock.phrases import flag, free_text, options, statement
 from nb_agent.mock.reading import Finding, after_words, findings
-from nb_agent.mock.words import concepts, places
+from nb_agent.mock.words import concepts, places, turns
 from nb_agent.values import JSON
 
 __all__ = ["Filled", "Prompt", "fill", "invented", "read"]
@@ -57,6 +57,7 @@ _MOST_CALLS: Final = 12
 _MOST_FINDINGS: Final = 60  # a page pasted into a prompt holds thousands
 _STRONG: Final = 6.0
 _SURE: Final = 8.0
+_ALIKE: Final = 5.5  # the first of a list has the preposition, and may be the example itself
 _COORDINATED: Final = re.compile(r",|;|&|\band\b|\bor\b|\bvs\b|\bversus\b|\bthen\b|\bplus\b|[、，和与及跟；]|还有|以及|\n", re.IGNORECASE)
 _OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|let|show|put|report)\b", re.IGNORECASE)
 
@@ -64,12 +65,23 @@ _OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|le
 def read(text: str, tools: tuple[Definition, ...] = ()) -> Prompt:
     """A prompt, read once for all tools. The words of a value say nothing of what is asked: a code is no mention of its prefix."""
     named = frozenset[str]().union(*(concepts(tool.name) for tool in tools))
-    found = [f for f in findings(text)[:_MOST_FINDINGS] if f.kind != "name" or not concepts(f.text) or concepts(f.text) - named]
+    trimmed = [_trimmed(finding, named) for finding in findings(text)[:_MOST_FINDINGS]]
+    found = [f for f in trimmed if f.kind != "name" or not concepts(f.text) or concepts(f.text) - named]
     asked = text
     for finding in found:
         if finding.marked or (finding.kind in _LITERAL and text[finding.start : finding.end] == finding.text):
             asked = asked[: finding.start] + " " * (finding.end - finding.start) + asked[finding.end :]
-    return Prompt(text, tuple(found), places(asked), tuple(param for tool in tools for param in params(tool)))
+    if written := statement(asked):
+        asked = asked[: written[0]] + " " * (written[1] - written[0]) + asked[written[1] :]
+    return Prompt(text, tuple(found), {**places(asked), **turns(text)}, tuple(param for tool in tools for param in params(tool)))
+
+
+def _trimmed(finding: Finding, named: frozenset[str]) -> Finding:
+    """A name without a tool's verb that a sentence begins with: "Greet Alice"."""
+    first, _, rest = finding.text.partition(" ")
+    if finding.kind != "name" or not rest or not concepts(first) or concepts(first) - named:
+        return finding
+    return replace(finding, text=rest, start=finding.end - len(rest))
 
 
 @dataclass
@@ -136,6 +148,12 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             value = flag(param, sheet.prompt.text, sheet.prompt.places)
             if value is not None or param.required:
                 sheet.values[param.name] = [(0, bool(value))]
+        elif "sql" in param.likes and (written := statement(sheet.prompt.text)):
+            start, end, text = written
+            sheet.values[param.name] = [(start, text)]
+            sheet.strong += 4  # nothing else takes SQL
+            sheet.used += [finding for finding in sheet.free if start <= finding.start < end]
+            sheet.free = [finding for finding in sheet.free if not start <= finding.start < end]
     for param in wanted:
         if param.type == "array":
             _take_list(param, sheet)
@@ -216,7 +234,7 @@ def _take_more(wanted: tuple[Param, ...] | list[Param], sheet: _Sheet) -> None:
     for finding in list(sheet.free):
         scored = [(_score(param, finding, sheet), param) for param in takers if param.type == "string" or single]
         score, param = max(scored, key=lambda pair: pair[0], default=(0, None))
-        if param is None or score < max(_LEAST[True], sheet.scores[param.name] - 3.5):
+        if param is None or score < max(_LEAST[True], sheet.scores[param.name] - _ALIKE):
             continue
         giver = min(sheet.givers[param.name], key=lambda used: abs(used.start - finding.start))
         between = sheet.prompt.text[min(giver.end, finding.end) : max(giver.start, finding.start)]

@@ -15,7 +15,7 @@ from nb_agent.mock.reading import Finding, kind_of, shape
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
-__all__ = ["Param", "convert", "params", "related", "resolve", "suits"]
+__all__ = ["Param", "convert", "params", "related", "resolve", "shortens", "suits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ _LIKES: Final = {
 _FORMATS: Final = {"email": "email", "uri": "url", "date": "date", "date-time": "date", "time": "time", "uuid": "code"}
 #: How well each kind of value suits a parameter that likes …; what is not listed does not suit at all.
 _ACCEPTS: Final[dict[str, dict[str, float]]] = {
-    "path": {"path": 4, "text": 2.5, "name": 1.5, "glob": 1, "plain": 1},
+    "path": {"path": 4, "text": 2.5, "glob": 1, "plain": 1},
     "glob": {"glob": 6.5, "text": 3, "path": 1.5},
     "email": {"email": 6},
     "url": {"url": 6},
@@ -77,7 +77,7 @@ _ACCEPTS: Final[dict[str, dict[str, float]]] = {
     "symbol": {"symbol": 4, "name": 2.5, "text": 3, "code": 1.5, "plain": 1.5},
     "expression": {"expression": 8, "text": 3},
     "body": {"text": 4, "path": 1, "expression": 1},
-    "query": {"text": 4, "name": 2.5, "symbol": 2.5, "code": 2.5, "url": 2, "path": 2, "plain": 1.5},
+    "query": {"text": 4, "name": 2.5, "code": 2.5, "url": 2, "path": 2, "plain": 1.5},
     "sql": {},
     "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "plain": 2},
     "": {"name": 3, "code": 3, "symbol": 3, "text": 3.5, "path": 2, "email": 2, "url": 2, "glob": 2, "date": 1.5, "time": 1.5,
@@ -89,11 +89,25 @@ _CUES: Final = (
     (frozenset("to target destination end arrival recipient until dest dst".split()), frozenset("to into until till 到 成 至".split())),
 )
 _IN: Final = frozenset("in at near for of inside under on 在".split())
+_PLACES: Final = frozenset("city town place location country region area warehouse capital zone timezone airport station room".split())
+#: The words before a number that lead to a limit, by the words of the parameter's name.
+_LIMITS: Final = (
+    (frozenset("max maximum limit highest top count most n number budget until".split()),
+     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|cheaper than)\s+[$€£¥]?$", re.IGNORECASE)),
+    (frozenset("min minimum least lowest from".split()),
+     re.compile(r"\b(?:over|above|more than|at least|min(?:imum)?)\s+[$€£¥]?$", re.IGNORECASE)),
+)  # fmt: skip
 _NO_NOUN: Final = frozenset("id ids code key number no name ref value of the".split())
 _EXAMPLE: Final = re.compile(r"(?:e\.g\.|\beg\b|such as|for example|for instance|\blike\b|\bexamples?\b|例如|比如|如)\s*[:,：]?\s*([^();；。]+)", re.IGNORECASE)
 _COMPANIES: Final = {
     "apple": "AAPL", "microsoft": "MSFT", "google": "GOOGL", "alphabet": "GOOGL", "amazon": "AMZN", "tesla": "TSLA", "nvidia": "NVDA",
     "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT",
+}  # fmt: skip
+_ZONES: Final = {
+    "tokyo": "Asia/Tokyo", "东京": "Asia/Tokyo", "paris": "Europe/Paris", "巴黎": "Europe/Paris", "london": "Europe/London",
+    "伦敦": "Europe/London", "berlin": "Europe/Berlin", "new york": "America/New_York", "纽约": "America/New_York",
+    "beijing": "Asia/Shanghai", "北京": "Asia/Shanghai", "shanghai": "Asia/Shanghai", "上海": "Asia/Shanghai",
+    "sydney": "Australia/Sydney", "los angeles": "America/Los_Angeles",
 }  # fmt: skip
 _NUMERALS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
 
@@ -144,7 +158,7 @@ def _param(name: str, schema: JSON, *, required: bool) -> Param:
 def _examples(description: str, schema: JSON) -> tuple[str, ...]:
     given = [str(entry) for entry in schema.get("examples") or () if isinstance(entry, (str, int, float))]
     for match in _EXAMPLE.finditer(description):
-        listed = re.split(r"\s*,\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|、|或", match.group(1))
+        listed = re.split(r"\s*,(?! [A-Z]{2}\b)\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|、|或", match.group(1))
         given += [text for entry in listed if (text := entry.strip().strip("`'\"“”‘’「」").rstrip("."))]
     return tuple(given)
 
@@ -171,10 +185,10 @@ def related(code: str, param: Param) -> bool:
     for example in param.examples:
         if prefix and len(prefix) > 1 and example.lower().startswith(prefix) and shape(example) == shape(code):
             return True
-    return bool(prefix) and any(_shortens(prefix, noun) for noun in param.nouns)
+    return bool(prefix) and any(shortens(prefix, noun) for noun in param.nouns)
 
 
-def _shortens(prefix: str, noun: str) -> bool:
+def shortens(prefix: str, noun: str) -> bool:
     """Whether the letters stand in the noun in their order, its first one first: ``tkt`` and ``ticket``."""
     rest = iter(noun)
     return prefix[0] == noun[:1] and all(letter in rest for letter in prefix)
@@ -192,9 +206,9 @@ def convert(param: Param, finding: Finding) -> Any:
         return None if (low is not None and number < low) or (high is not None and number > high) else number
     if param.type != "string":
         return None
-    if "symbol" in param.likes and finding.kind in ("name", "plain"):
+    if param.likes == {"symbol"} and finding.kind in ("name", "plain"):
         return _COMPANIES.get(text.lower())
-    return text
+    return _ZONES.get(text.lower(), text) if "timezone" in param.name.lower() else text
 
 
 def suits(param: Param, finding: Finding, prompt: str, places: dict[str, list[int]]) -> float:
@@ -243,9 +257,15 @@ def near(param: Param, finding: Finding, prompt: str, places: dict[str, list[int
 
 
 def _cue(param: Param, finding: Finding, prompt: str) -> float:
+    if finding.kind == "number" and param.type != "string":
+        return max((4.0 for names, cue in _LIMITS if names.intersection(pieces(param.name)) and cue.search(prompt[: finding.start])), default=0)
+    if finding.kind == "name" and prompt[finding.end :].startswith("的") and _PLACES.intersection(pieces(param.name)):
+        return 2
     before = re.search(r"([A-Za-z]+|[㐀-鿿])\s*(?:(?:the|a)\s+)?[`'\"“]?$", prompt[: finding.start])
     word = before.group(1).lower() if before else ""
     for names, cues in _CUES:
         if word in cues:
             return 3 if names.intersection(pieces(param.name)) else -2 if any(n.intersection(pieces(param.name)) for n, _ in _CUES) else 0
-    return 2 if word in _IN and param.likes & {"name", "path"} else 0
+    if word not in _IN:
+        return 0
+    return 2 if "path" in param.likes or _PLACES.intersection(pieces(param.name)) else 0

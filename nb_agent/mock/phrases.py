@@ -12,7 +12,7 @@ from typing import Any, Final
 from nb_agent.mock.params import Param
 from nb_agent.mock.words import concepts, pieces
 
-__all__ = ["flag", "free_text", "options"]
+__all__ = ["flag", "free_text", "options", "statement"]
 
 _DEGREES: Final = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "metric": "celsius", "imperial": "fahrenheit"}
 _NO: Final = re.compile(r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$", re.IGNORECASE)
@@ -74,6 +74,7 @@ _QUERY_CUES: Final = (
     rf"\b(?:search|look|find|google|query|ask)\b(?:\s+[\w-]+){{0,4}}?\s+(?:for|about|up)\s+(.+?){_END}",
     rf"[:：]\s*(.+?)\s*$",
     rf"\babout\s+(.+?){_END}",
+    rf"^(?:please\s+)?(?:find|search|look up|show|get|list)(?:\s+me)?\s+(.+?){_END}",
     rf"(?:搜索|查找|查询|搜)(?:一下)?(.+?){_END}",
 )
 _BODY_CUES: Final = (
@@ -97,11 +98,14 @@ def free_text(param: Param, prompt: str) -> str | None:
     return prompt.strip() if "query" in param.likes else None
 
 
+def statement(prompt: str) -> tuple[int, int, str] | None:
+    """A SELECT that stands in the prompt, with its place."""
+    match = re.search(r"\bselect\b[^`]+?\bfrom\b[^`]*", prompt, re.IGNORECASE)
+    return None if match is None else (match.start(), match.end(), match.group().strip().rstrip("?。. "))
+
+
 def _sql(param: Param, prompt: str) -> str | None:
-    """The statement that the prompt holds, or a plain one over the table that the description or the prompt names."""
-    if match := re.search(r"\b(?:select|with)\b.+", prompt.replace("`", ""), re.IGNORECASE | re.DOTALL):
-        if re.search(r"\bfrom\b", match.group(), re.IGNORECASE):
-            return match.group().rstrip("?。. ")
+    """A plain statement over the table that the description or the prompt names."""
     described = re.search(r"\b(?:from|tables?:?)\s+`?([a-z_]\w*)", str(param.schema.get("description") or ""), re.IGNORECASE)
     named = re.search(r"\b(?:how many|all|the|list|count|table)\s+([a-z_]+s)\b", prompt, re.IGNORECASE)
     table = described or named

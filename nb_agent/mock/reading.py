@@ -64,7 +64,7 @@ _PATTERNS: Final = tuple(
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
         ("expression", r"(?<![\w-])\(*\d[\d.]*(?:\s*(?:[-+*/×÷^%]|\*\*)\s*\(*\d[\d.]*\)*)+", re.ASCII),
         ("code", rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}", 0),
-        ("number", r"(?<![A-Za-z0-9_.])[-−]?\d[\d,]*(?:\.\d+)?(?![\d_])", 0),
+        ("number", r"(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_])", 0),
         ("number", rf"{_L}(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve){_R}", re.IGNORECASE),
         ("symbol", rf"(?<![A-Za-z0-9_.])(?<![a-z], )[A-Z]{{2,6}}{_R}(?! [{_UPPER}][a-z])", 0),
         ("name", rf"(?<![\w'’]){_CAPITAL}(?:(?: (?:de|la|of|the|van|von|da|do|del) | ){_CAPITAL})*(?:, [A-Z]{{2}}{_R})?", 0),
@@ -92,11 +92,12 @@ _CURRENCIES: Final = {
     "欧元": "EUR", "日元": "JPY", "人民币": "CNY", "英镑": "GBP",
 }  # fmt: skip
 _MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in _CURRENCIES), re.IGNORECASE)
-_FOLDER: Final = re.compile(rf"{_L}(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|(当前)(?:目录|文件夹)", re.IGNORECASE)
+_FOLDER: Final = re.compile(rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|([\w.-]+?|当前)\s*(?:目录|文件夹)|{_L}(?:folder|directory)\s+([\w./-]*\w)", re.IGNORECASE)
+_NO_FOLDER: Final = frozenset("the a an my which that each list in of and is are named called listing for to with 列出 显示".split())
 _HAN_RUN: Final = re.compile(r"[㐀-鿿·]+")
 _HAN_STOP: Final = (
     "怎么样 怎么 什么 多少 哪里 哪些 哪个 如何 请问 帮我 帮忙 告诉我 告诉 查一下 看一下 看看 一下 今天 明天 昨天 现在 当前 目前 同时 然后 以及 还有 并且 "
-    "或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 到 给 用 把 将 对 "
+    "或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 打开 运行 使用 调用 执行 总共 列举 住在 现有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 到 给 用 把 将 对 "
     "里 中 有 并 这 那 个 几 度 各 都 也 还 把 再 为 成 做"
 ).split()  # fmt: skip
 _HAN_SPLIT: Final = re.compile("|".join(sorted({*_HAN_STOP, *ZH_WORDS}, key=lambda word: (-len(word), word))))
@@ -171,9 +172,9 @@ def _names(run: str, start: int) -> Iterator[Finding]:
 
 def _folders(free: str) -> Iterator[Finding]:
     for match in _FOLDER.finditer(free):
-        word = match.group(1) or match.group(2)
+        word = match.group(1) or match.group(2) or match.group(3)
         here = word.lower() in ("current", "this", "working", "root", "当前")
-        if here or word.lower() not in ("the", "a", "an", "my", "which", "that", "each", "list", "in", "of"):
+        if here or word.lower() not in _NO_FOLDER and "\x00" not in word:
             yield Finding("path", "." if here else word, match.start(), match.end())
 
 

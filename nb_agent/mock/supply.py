@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nb_agent.mock.params import Param
+from nb_agent.mock.params import Param, shortens
 from nb_agent.mock.plans import Outcome
 from nb_agent.mock.words import GENERIC, concepts, pieces
 
@@ -73,11 +73,13 @@ def _by_words(param: Param, leaf: _Leaf) -> int:
     key = concepts(leaf.keys[-1].replace("_", " ")) - GENERIC
     own = param.words - GENERIC - {"id"}
     is_id = "id" in pieces(param.name)
-    if is_id and "id" not in pieces(leaf.keys[-1]):
-        return 0
+    if is_id:
+        nouns = [piece for piece in pieces(leaf.keys[-1]) if piece != "id"]
+        alike = any(shortens(one, other) or shortens(other, one) for one in param.nouns for other in nouns)
+        return 2 if "id" in pieces(leaf.keys[-1]) and alike else 0
     if own and own <= key:
         return 2
-    return 1 if key and not is_id and key <= own | param.hints else 0
+    return 1 if key and key <= own | param.hints else 0
 
 
 def _plain(name: str) -> str:

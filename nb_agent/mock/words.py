@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["GENERIC", "ZH_WORDS", "concepts", "is_chinese", "pieces", "places"]
+__all__ = ["GENERIC", "ZH_WORDS", "concepts", "is_chinese", "pieces", "places", "turns"]
 
 #: Each line is one concept, named by its first word. A word may stand in several lines.
 _LINES: Final = """
@@ -92,6 +92,15 @@ _OPERATORS: Final = {"+": "add", "*": "multiply", "×": "multiply", "÷": "divid
 _OPERATOR: Final = re.compile(r"(?<=[\d)])\s*([-+*/×÷−])\s*(?=[\d(])")
 
 
+#: Turns of phrase that mean more than their words.
+_TURNS: Final = (
+    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of|what does|show(?: me)?|open)\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./-]+\.\w{1,5}\b",
+                re.IGNORECASE), "read"),
+    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of)\s+(?:the\s+)?[`'\"]?[\w./-]+/(?:[\s`'\"?]|$)", re.IGNORECASE), "directory"),
+    (re.compile(r"\bselect\b.+\bfrom\b", re.IGNORECASE), "sql"),
+)  # fmt: skip
+
+
 def _stem(word: str) -> str:
     """A word without its ending, the same for both sides of a comparison and no more right than that needs."""
     word = re.sub(r"['’]s$", "", word)
@@ -124,7 +133,7 @@ ZH_WORDS: Final = tuple(sorted((word for word in _MEANING if _HAN.fullmatch(word
 
 def is_chinese(text: str) -> bool:
     """Whether an answer to this text is better written in Chinese."""
-    return len("".join(_HAN.findall(text))) * 4 > len(text)
+    return len("".join(_HAN.findall(text))) * 3 > sum(sign.isascii() and sign.isalpha() for sign in text)
 
 
 def pieces(text: str) -> list[str]:
@@ -152,6 +161,12 @@ def places(text: str) -> dict[str, list[int]]:
     for concept, place in sorted(_named(text), key=lambda pair: pair[1]):
         found.setdefault(concept, []).append(place)
     return found
+
+
+def turns(text: str) -> dict[str, list[int]]:
+    """The concepts of turns of phrase, with their places: "what is in config.yaml" is about reading."""
+    found = {concept: [match.start() for match in pattern.finditer(text)] for pattern, concept in _TURNS}
+    return {concept: starts for concept, starts in found.items() if starts}
 
 
 def _named(text: str) -> Iterator[tuple[str, int]]:

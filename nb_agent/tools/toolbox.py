@@ -53,7 +53,7 @@ class Toolbox:
     def __init__(self, tools: Iterable[AnyTool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, AnyTool] = {}
         for given in tools:
-            made = given if _is_tool(given) else tool(given)  # type: ignore[arg-type]  # tool() says what it cannot take
+            made = given if _is_tool(given) else _made(given)
             _check_bound(made)
             if self._tools.setdefault(made.name, made) != made:
                 raise ToolDefinitionError(
@@ -80,6 +80,13 @@ class Toolbox:
 
 def _is_tool(given: object) -> TypeGuard[AnyTool]:
     return not isinstance(given, type) and isinstance(given, AnyTool)
+
+
+def _made(given: Any) -> AnyTool:
+    if given is None:  # to tool() this means that the function comes later
+        raise ToolDefinitionError("None cannot be called; a tool is made of a function: @tool above it, or tool(function)")
+    made: AnyTool = tool(given)
+    return made
 
 
 def _check_bound(made: AnyTool) -> None:

@@ -1,8 +1,8 @@
 // The inspector of a run: mount(el, state) draws what views/fold.py folded, apply(changes) follows it while the run goes on.
 //
 // One file on purpose (anywidget sends it as text: no build, no relative import), hence its length. It shows the state and decides
-// nothing: no network, no storage, no HTML from text (textContent only, since a script in the page could click a button), no picture
-// from elsewhere. The part above "The page" is pure and runs under Node. html.py draws the same state without script.
+// nothing: no network, no storage, no HTML from text (textContent only, since a script in the page could click a button), no
+// picture from elsewhere. The part above "The page" is pure and runs under Node. html.py draws the same state without script.
 
 // ------------------------------------------------------------------------------------------------ words and numbers
 
@@ -31,6 +31,7 @@ export const percent = (part, total) => {
   const whole = Math.round(100 * share(part, total));
   return part > 0 && whole < 1 ? "<1 %" : `${whole} %`;
 };
+export const signed = (number) => `${number > 0 ? "+" : "-"}${count(Math.abs(number))}`;
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 /** Seconds in the unit that fits: "3 ms", "0.41 s", "2 min 5 s". */
@@ -43,6 +44,7 @@ export function seconds(time) {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…` : text);
 const has = (object, key) => Object.hasOwn(object, key);
 const sum = (...numbers) => {
@@ -170,7 +172,8 @@ export const written = (usage) => (usage ? sum(usage.output, usage.reasoning) : 
 export function totals(state) {
   const replies = state.rounds.map((round) => round.reply).filter(Boolean);
   const usage = state.ending?.usage;
-  const spent = state.rounds.map((round) => (round.reply?.seconds ?? 0) + Math.max(0, ...round.calls.map((call) => call.seconds ?? 0)));
+  const longest = (round) => Math.max(0, ...round.calls.map((call) => call.seconds ?? 0)); // calls run side by side
+  const spent = state.rounds.map((round) => (round.reply?.seconds ?? 0) + longest(round));
   return {
     read: usage ? read(usage) : sum(...replies.map((reply) => read(reply.usage))),
     written: usage ? written(usage) : sum(...replies.map((reply) => written(reply.usage))),
@@ -183,12 +186,12 @@ export function compared(round) {
   const { tokens } = round.request;
   const reported = read(round.reply?.usage);
   const said = [];
-  if (tokens) said.push(`${count(tokens.total)} tokens counted${tokens.exact ? "" : " (an estimate: this model's tokenizer is not public)"}`);
+  const doubt = tokens?.exact ? "" : " (an estimate: this model's tokenizer is not public)";
+  if (tokens) said.push(`${plural(tokens.total, "token")} counted${doubt}`);
   if (reported !== null) said.push(`${count(reported)} ${tokens ? "" : "tokens "}reported`);
   else if (round.reply) said.push("none reported");
   if (tokens && reported !== null && reported !== tokens.total) {
-    const more = reported - tokens.total;
-    said.push(`difference ${more > 0 ? "+" : "-"}${count(Math.abs(more))}`);
+    said.push(`difference ${signed(reported - tokens.total)}`);
   }
   return said.join(" · ");
 }
@@ -253,7 +256,8 @@ export function signature(name, text) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return `${name}(${cut(text, 80)})`;
   const shown = Object.entries(value).map(([key, part]) => {
     const form = JSON.stringify(part);
-    return form.length <= 48 ? `${key}=${form}` : `${key}=… ${plural(typeof part === "string" ? part.length : form.length, "character")}`;
+    const length = typeof part === "string" ? part.length : form.length;
+    return form.length <= 48 ? `${key}=${form}` : `${key}=… ${plural(length, "character")}`;
   });
   return `${name}(${shown.join(", ")})`;
 }
@@ -269,13 +273,14 @@ function content(value) {
 export function summary(value) {
   if (Array.isArray(value)) {
     const names = value.map(nameOf).filter(Boolean);
-    return names.length && names.length === value.length ? cut(names.join(" · "), 120) : plural(value.length, "entry").replace("entrys", "entries");
+    if (names.length && names.length === value.length) return cut(names.join(" · "), 120);
+    return value.length === 1 ? "1 entry" : `${count(value.length)} entries`;
   }
   const said = [];
   if (value.role ?? value.type) said.push(value.role ?? value.type);
   const parts = Array.isArray(value.content) ? value.content : Array.isArray(value.parts) ? value.parts : [];
-  const calls = [...(value.tool_calls ?? []), ...parts.filter((part) => part?.type === "tool_use" || part?.functionCall)];
-  if (Array.isArray(calls) && calls.length) said.push(`calls ${calls.map((call) => nameOf(call) ?? call?.functionCall?.name).join(", ")}`);
+  const calls = [...(Array.isArray(value.tool_calls) ? value.tool_calls : []), ...parts.filter((part) => part?.type === "tool_use" || part?.functionCall)];
+  if (calls.length) said.push(`calls ${calls.map((call) => nameOf(call) ?? call?.functionCall?.name).join(", ")}`);
   if (value.tool_call_id ?? value.call_id) said.push(`answers ${value.tool_call_id ?? value.call_id}`);
   if (nameOf(value)) said.push(nameOf(value));
   const text = content(value) || value.description || value.function?.description;
@@ -291,7 +296,9 @@ export function search(value, wanted, most = 1000) {
     if (found.length >= most) return;
     const plain = node === null || typeof node !== "object";
     if (`${key} ${plain ? node : ""}`.toLowerCase().includes(needle)) found.push(path);
-    if (!plain) for (const name of Object.keys(node)) look(node[name], [...path, Array.isArray(node) ? +name : name], Array.isArray(node) ? "" : name);
+    if (plain) return;
+    const list = Array.isArray(node);
+    for (const name of Object.keys(node)) look(node[name], [...path, list ? +name : name], list ? "" : name);
   };
   if (needle) look(value, [], "");
   return found;
@@ -406,7 +413,8 @@ function darkHost(el) {
     const dark = isDark(getComputedStyle(place).backgroundColor);
     if (dark !== null) return dark;
   }
-  return getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+  const scheme = getComputedStyle(document.documentElement).colorScheme;
+  return scheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 async function copy(text) {
@@ -485,7 +493,8 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
     if (number !== undefined) tail.title = `${plural(number, "token")}`;
     node.row.replaceChildren(text, tail);
     if (node.folds) node.el.setAttribute("aria-expanded", String(node.open));
-    node.el.setAttribute("aria-label", text.textContent.replace(/[▸▾]/, "") + (number === undefined ? "" : `, ${plural(number, "token")}`));
+    const size = number === undefined ? "" : `, ${plural(number, "token")}`;
+    node.el.setAttribute("aria-label", text.textContent.replace(/^[▸▾]/, "") + size);
   }
 
   function make(path, part) {
@@ -493,7 +502,8 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
     const folds = box ? Object.keys(part).length > 0 : typeof part === "string" && (part.length > SHORT || part.includes("\n"));
     const row = h("div", { class: "nba-row" });
     const fresh = change !== null && isNew(change, path);
-    const el = h("div", { role: "treeitem", class: `nba-node${fresh ? " nba-new" : ""}`, tabindex: "-1", "aria-level": path.length + 1 }, row);
+    const el = h("div", { role: "treeitem", class: "nba-node", tabindex: "-1", "aria-level": path.length + 1 }, row);
+    el.classList.toggle("nba-new", fresh);
     if (fresh) el.setAttribute("aria-description", "new since the request before");
     const node = { path, value: part, folds, row, el, open: false, kids: null };
     nodes.set(el, node);
@@ -523,7 +533,8 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
   }
 
   function more(node, rest) {
-    const row = h("div", { class: "nba-row" }, h("span", { class: "nba-cell nba-dim" }, `show ${count(Math.min(rest, MANY))} of ${count(rest)} more`));
+    const offer = `show ${count(Math.min(rest, MANY))} of ${count(rest)} more`;
+    const row = h("div", { class: "nba-row" }, h("span", { class: "nba-cell nba-dim" }, offer));
     const el = h("div", { role: "treeitem", class: "nba-node", tabindex: "-1", "aria-level": node.path.length + 2 }, row);
     const widen = () => {
       reach(node, (memory.most.get(id(node.path)) ?? MANY) + MANY);
@@ -614,7 +625,8 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
 /** A tree with its search field and its copy button. */
 function jsonPanel(page, value, options) {
   const drawn = tree(page, value, options);
-  const field = h("input", { type: "search", class: "nba-search", placeholder: "Search", "aria-label": `Search in ${options.label}` });
+  const named = `Search in ${options.label}`;
+  const field = h("input", { type: "search", class: "nba-search", placeholder: "Search", "aria-label": named });
   const told = h("span", { class: "nba-dim nba-num", role: "status" });
   let found = [];
   let place = -1;
@@ -636,7 +648,8 @@ function jsonPanel(page, value, options) {
     else return false;
     return true;
   });
-  const tools = h("div", { class: "nba-toolbar" }, field, told, h("span", { class: "nba-space" }), copyButton(page, () => JSON.stringify(value, null, 2)));
+  const button = copyButton(page, () => JSON.stringify(value, null, 2));
+  const tools = h("div", { class: "nba-toolbar" }, field, told, h("span", { class: "nba-space" }), button);
   const warning = isCut(value) ? notices(["A long text is cut in this view; the run object holds it whole."]) : null;
   return h("div", {}, tools, ...(warning ? [warning] : []), drawn.el);
 }
@@ -676,10 +689,6 @@ function tabbed(page, kind, tabs) {
 
 // ------------------------------------------------------------------------------------------------ what the pane shows
 
-function heading(title, small) {
-  return h("h4", { class: "nba-title" }, title, h("small", {}, small));
-}
-
 function tokenTable(round) {
   const { tokens } = round.request;
   const line = (name, number, part, of) => h("tr", {}, h("th", { scope: "row" }, ...(part ? [bar(part, 1), name] : [name])),
@@ -695,10 +704,10 @@ function tokenTable(round) {
   ]);
   const head = h("tr", {}, ...["Part", "Tokens", "Share", ""].map((name) => h("th", { scope: "col" }, name)));
   const reported = read(round.reply?.usage);
-  const foot = [h("tr", {}, h("th", { scope: "row" }, tokens.exact ? "Counted" : "Counted (an estimate)"), h("td", { class: "nba-num" }, count(tokens.total)), h("td", {}), h("td", {}))];
-  const last = (name, text) => foot.push(h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "nba-num" }, text), h("td", {}), h("td", {})));
-  last("Reported by the provider", round.reply ? (reported === null ? "not reported" : count(reported)) : "not yet");
-  if (reported !== null && reported !== tokens.total) last("Difference", `${reported > tokens.total ? "+" : "-"}${count(Math.abs(reported - tokens.total))}`);
+  const last = (name, text) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "nba-num" }, text), h("td"), h("td"));
+  const foot = [last(tokens.exact ? "Counted" : "Counted (an estimate)", count(tokens.total)),
+    last("Reported by the provider", round.reply ? (reported === null ? "not reported" : count(reported)) : "not yet")];
+  if (reported !== null && reported !== tokens.total) foot.push(last("Difference", signed(reported - tokens.total)));
   return h("table", { class: "nba-table" }, h("caption", {}, `Tokens of request ${round.number}, counted with ${tokens.encoding}`),
     h("thead", {}, head), h("tbody", {}, ...rows), h("tfoot", {}, ...foot));
 }
@@ -720,21 +729,28 @@ function requestView(page, item, index) {
     const open = ["[]", ...Object.keys(value).map((name) => JSON.stringify([name]))];
     const shown = Object.keys(value).length ? [jsonPanel(page, value, { memory: page.memory(`${item}/new`, index ? open : ["[]"]),
       label: `what is new in request ${round.number}` })] : [];
-    return h("div", {}, h("p", {}, text), ...(line ? [h("p", { class: "nba-dim" }, `${line.text[0].toUpperCase()}${line.text.slice(1)}.`)] : []), ...shown);
+    const ends = line ? h("p", { class: "nba-dim" }, `${sentence(line.text)}.`) : null;
+    return h("div", {}, h("p", {}, text), ends, ...shown);
   };
   const command = () => {
     const text = curl(page.state.wire, round.request.path, body);
     const cutHere = isCut(body) ? ["A long text is cut in this view, so this is not the whole request."] : [];
-    return h("div", {}, h("div", { class: "nba-toolbar" }, h("span", { class: "nba-dim" }, "BASE_URL and the key are variables of your shell."),
-      h("span", { class: "nba-space" }), copyButton(page, () => text)), notices(cutHere), block(text, "cURL"));
+    const hint = h("span", { class: "nba-dim" }, "BASE_URL and the key are variables of your shell.");
+    const tools = h("div", { class: "nba-toolbar" }, hint, h("span", { class: "nba-space" }), copyButton(page, () => text));
+    return h("div", {}, tools, notices(cutHere), block(text, "cURL"));
   };
   const tabs = tabbed(page, "request", [{ name: "JSON", build: json }, { name: "What is new", build: fresh },
     { name: "Tokens", build: () => (tokens ? tokenTable(round) : h("p", {}, "This view was made without a token count.")) },
     { name: "cURL", build: command }]);
-  return { el: h("div", {}, heading(`Request ${round.number}`, small.join(" · ")), notices(round.request.notices), tabs.el), tabs };
+  const title = h("h4", { class: "nba-title" }, `Request ${round.number}`, h("small", {}, small.join(" · ")));
+  return { el: h("div", {}, title, notices(round.request.notices), tabs.el), tabs };
 }
 
-const WIDE = { input: "read at full price", cache_read: "read from a cache", cache_write: "written to a cache", output: "written", reasoning: "reasoning" };
+const BUCKETS = {
+  input: "read at full price", cache_read: "read from a cache", cache_write: "written to a cache", output: "written",
+  reasoning: "reasoning",
+};
+const ANSWER = ["[]", '["choices"]', '["choices",0]', '["choices",0,"message"]', '["content"]', '["output"]', '["candidates"]'];
 
 function replyView(page, item, index) {
   const small = h("small");
@@ -767,13 +783,16 @@ function replyView(page, item, index) {
 
   function finish(reply) {
     done = reply;
-    const pairs = [["Finish", reply.raw_finish && reply.raw_finish !== reply.finish ? `${reply.finish} (on the wire: ${reply.raw_finish})` : reply.finish]];
-    if (reply.seconds !== null) pairs.push(["Time", seconds(reply.seconds) + (reply.first === null ? "" : `, first piece after ${seconds(reply.first)}`)]);
-    const usage = reply.usage ? Object.keys(WIDE).filter((key) => reply.usage[key] !== null).map((key) => `${WIDE[key]} ${count(reply.usage[key])}`) : [];
-    pairs.push(["Tokens", usage.length ? usage.join(" · ") : "not reported by the provider"]);
+    const wire = reply.raw_finish && reply.raw_finish !== reply.finish ? ` (on the wire: ${reply.raw_finish})` : "";
+    const first = reply.first === null ? "" : `, first piece after ${seconds(reply.first)}`;
+    const usage = Object.entries(BUCKETS).filter(([key]) => reply.usage && reply.usage[key] !== null);
+    const spent = usage.map(([key, name]) => `${name} ${count(reply.usage[key])}`).join(" · ");
+    const pairs = [["Finish", reply.finish + wire], ["Time", seconds(reply.seconds) + first],
+      ["Tokens", spent || "not reported by the provider"]].filter(([, value]) => value);
     facts.replaceChildren(...pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
     noted.replaceChildren(...[notices(reply.notices)].filter(Boolean));
-    jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ["[]", '["choices"]', '["choices",0]', '["choices",0,"message"]', '["content"]', '["output"]']), label: `the JSON of reply ${page.state.rounds[index].number}` }));
+    const label = `the JSON of reply ${page.state.rounds[index].number}`;
+    jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ANSWER), label }));
   }
 
   function update() {
@@ -821,7 +840,8 @@ function callView(page, item, index, place) {
     const running = !page.state.ending;
     const rungs = ladder(call, running);
     const code = call.result?.code;
-    write(small, [call.id, code ? `failed: ${code}` : call.result ? "done" : running ? "running…" : "no result", seconds(call.seconds)].filter(Boolean).join(" · "));
+    const outcomeNow = code ? `failed: ${code}` : call.result ? "done" : running ? "running…" : "no result";
+    write(small, [call.id, outcomeNow, seconds(call.seconds)].filter(Boolean).join(" · "));
     steps.replaceChildren(...rungs.map(({ name, state, note }) => h("li", { class: `nba-step nba-${state}`, title: note || null },
       glyph(SIGNS[state]), name, hidden(`: ${state === "todo" ? "to come" : state}`))));
     const broken = rungs.find((step) => step.state === "failed");
@@ -830,11 +850,11 @@ function callView(page, item, index, place) {
     if (call.result === result) return;
     result = call.result;
     const pictures = (result?.images ?? []).map(picture);
-    outcome.replaceChildren(
-      h("h5", {}, "Result, as the model reads it"),
-      ...(result ? [...(result.text || !pictures.length ? [block(result.text || "(empty)", "result")] : []), ...pictures] : [h("p", { class: "nba-dim" }, "None yet.")]),
-      ...(call.traceback ? [h("details", { class: "nba-details" }, h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : []),
-    );
+    const words = result && (result.text || !pictures.length) ? [block(result.text || "(empty)", "result")] : [];
+    const nothing = result ? [] : [h("p", { class: "nba-dim" }, "None yet.")];
+    const trace = call.traceback ? [h("details", { class: "nba-details" },
+      h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : [];
+    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...words, ...pictures, ...trace);
   }
   update();
   const title = h("h4", { class: "nba-title nba-signature" }, h("code", {}, signature(first.name, first.arguments)), small);
@@ -878,7 +898,7 @@ function head(page) {
     show(note, Boolean(stands.meaning));
     note.className = `nba-note nba-${stands.kind}`;
     if (stands.meaning) {
-      const said = [`${stands.meaning[0].toUpperCase()}${stands.meaning.slice(1)}.`, stands.error, stands.next].filter(Boolean);
+      const said = [`${sentence(stands.meaning)}.`, stands.error, stands.next].filter(Boolean);
       if (note.childNodes.length !== said.length) note.replaceChildren(...said.map((text) => h("p", {}, text)));
     }
     show(follow, stands.kind === "running" && !page.following);
@@ -907,16 +927,18 @@ function meter(page) {
     const before = index ? page.state.rounds[index - 1].request.tokens?.parts : null;
     const more = (part) => (before ? tokens.parts[part] - (before[part] ?? 0) : 0);
     const label = parts.map((part) => `${words(part)} ${percent(tokens.parts[part], tokens.total)}`).join(", ");
-    const stack = h("div", { class: "nba-bar", role: "img", "aria-label": `Tokens of request ${round.number} by part: ${label}` }, ...parts.map((part) => {
+    const stack = h("div", { class: "nba-bar", role: "img", "aria-label": `Tokens of request ${round.number} by part: ${label}` });
+    for (const part of parts) {
       const piece = bar(part, tokens.parts[part]);
       piece.title = `${words(part)}: ${count(tokens.parts[part])}`;
-      return piece;
-    }));
+      stack.append(piece);
+    }
     const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, bar("window", Math.min(tokens.total, room ?? 0), room ?? 1));
-    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`,
-      ...(more(part) ? [h("b", {}, ` ${more(part) > 0 ? "+" : "-"}${count(Math.abs(more(part)))}`)] : []))));
-    const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`), ...parts.map((part) => h("tr", {},
-      h("th", { scope: "row" }, words(part)), h("td", {}, count(tokens.parts[part])), h("td", {}, percent(tokens.parts[part], tokens.total)))));
+    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1),
+      `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null)));
+    const rows = parts.map((part) => [words(part), count(tokens.parts[part]), percent(tokens.parts[part], tokens.total)]);
+    const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`),
+      ...rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), ...cells.map((cell) => h("td", {}, cell)))));
     return el.replaceChildren(caption, stack, ...(room ? [gauge] : []), legend, table);
   }
   return { el, update };
@@ -974,16 +996,19 @@ function rail(page) {
     if (round.reply || round.live) {
       const calls = (round.reply ? round.calls : round.live.calls).length;
       const name = calls ? plural(calls, "call") : round.reply || round.live.text ? "answer" : "reply";
-      const tail = round.reply ? (written(round.reply.usage) === null ? "" : count(written(round.reply.usage))) : running ? "…" : "cut off";
+      const out = written(round.reply?.usage);
+      const [tail, heard] = round.reply ? [out === null ? "" : count(out), out === null ? "" : `, ${plural(out, "token")}`]
+        : running ? ["…", ", coming"] : ["cut off", ", cut off"];
       draw(`${index}/reply`, list, { sign: "↓", name, tail, kind: round.reply ? "reply" : running ? "open" : "failed",
-        said: `Reply ${round.number}, ${name}${round.reply ? `, ${tail || "unknown"} tokens` : running ? ", coming" : ", cut off"}` });
+        said: `Reply ${round.number}, ${name}${heard}` });
     }
     round.calls.forEach((call, place) => {
       const bad = failed(call);
       const open = !call.result && running;
-      draw(`${index}/call/${place}`, list, { sign: bad ? "✗" : open ? "◐" : call.result ? "⚙\ufe0e" : "–", name: call.name,
-        tail: open ? "…" : seconds(call.seconds), kind: bad ? "failed" : open ? "open" : "call",
-        said: `Call ${call.name}${bad ? ", failed" : open ? ", running" : ""}${call.seconds === null ? "" : `, ${seconds(call.seconds)}`}` });
+      const sign = bad ? "✗" : open ? "◐" : call.result ? "⚙\ufe0e" : "–";
+      const heard = [`Call ${call.name}`, bad ? "failed" : open ? "running" : "", seconds(call.seconds)].filter(Boolean).join(", ");
+      draw(`${index}/call/${place}`, list, { sign, name: call.name, tail: open ? "…" : seconds(call.seconds),
+        kind: bad ? "failed" : open ? "open" : "call", said: heard });
     });
   }
 
@@ -996,7 +1021,7 @@ function rail(page) {
     const chosen = buttons.get(item)?.el;
     if (!chosen) return;
     groups[+item.split("/")[0]].fold(true);
-    const [box, view] = [chosen.getBoundingClientRect(), el.getBoundingClientRect()]; // scrollIntoView would scroll the notebook too
+    const [box, view] = [chosen.getBoundingClientRect(), el.getBoundingClientRect()]; // scrollIntoView would move the notebook
     if (box.top < view.top || box.bottom > view.bottom) el.scrollTop += box.top - view.top - view.height / 2;
     if (box.left < view.left || box.right > view.right) el.scrollLeft += box.left - view.left - view.width / 2;
   }
@@ -1135,7 +1160,8 @@ export function mount(el, state) {
     const [target] = event.composedPath();
     if (!(target instanceof Element) || !root.contains(target) || event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = target.matches("input");
-    if (event.key === "Tab" || /^F\d+$/.test(event.key) || (!typing && (event.key === "Escape" || (event.shiftKey && event.key === "Enter")))) return;
+    if (event.key === "Tab" || /^F\d+$/.test(event.key)) return;
+    if (!typing && (event.key === "Escape" || (event.shiftKey && event.key === "Enter"))) return;
     event.stopPropagation();
     for (let place = target; place && place !== root; place = place.parentElement) {
       if (page.keys.get(place)?.(event)) return event.preventDefault();
