@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Coroutine
 from concurrent.futures import Future, wait
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["run", "start", "stop"]
+__all__ = ["LeftBehindError", "left_behind", "run", "start", "stop"]
 
 T = TypeVar("T")
 
@@ -23,10 +24,17 @@ _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 
+#: Set in a thread's context by whoever may have to leave it behind: when the event comes, a `run` in it cancels its coroutine.
+left_behind: ContextVar[threading.Event | None] = ContextVar("left_behind", default=None)
+
 #: Seconds between two looks at a future: a wait without end could not be interrupted on Windows.
 _LOOK = 0.1
 #: Seconds that tasks are given to end when the loop stops.
 _LEAVE = 3.0
+
+
+class LeftBehindError(Exception):
+    """Nobody waits for this thread any more."""
 
 
 def start(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
@@ -46,13 +54,17 @@ def run(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None) -> T
 
     Raises:
         TimeoutError: it took longer than ``timeout`` seconds.
+        LeftBehindError: the thread was left behind (see `left_behind`).
     """
     future = start(coroutine)
+    left = left_behind.get()
     ends = math.inf if timeout is None else time.monotonic() + timeout
     try:
         while not wait([future], min(_LOOK, max(0.0, ends - time.monotonic()))).done:
             if time.monotonic() >= ends:
                 raise TimeoutError(f"no result after {timeout:g} s")
+            if left is not None and left.is_set():
+                raise LeftBehindError
         return future.result()
     finally:
         future.cancel()  # does nothing where it is done

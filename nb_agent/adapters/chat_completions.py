@@ -139,6 +139,8 @@ def segments(body: JSON) -> list[Segment]:
     for place, message in enumerate(messages):
         part = _PART_OF_ROLE.get(message.get("role", ""), "user" if place == current else "history")
         found.extend(_content(message.get("content"), part, place))
+        if message.get("name"):
+            found.append(Segment("overhead", str(message["name"]), message=place))
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             found += [Segment("tool_calls", str(function.get(key) or ""), message=place) for key in ("name", "arguments")]

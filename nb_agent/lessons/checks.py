@@ -1,7 +1,7 @@
 """Exercises that check themselves: `check` says ✓, ✗ with what is wrong, or that it is not solved yet; it never raises.
 
-The small readers (`calls_in`, `results_in`, `rounds_in`) take a run apart for them. Unlike a test nothing here stops a notebook:
-Run All goes through, solved or not.
+The small readers (`calls_in`, `results_in`, `rounds_in`, `written_history`) take a run apart for a lesson. Unlike a test nothing here
+stops a notebook: Run All goes through, solved or not.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from types import FunctionType
 from typing import Any, Final
 
 from nb_agent.events import ReplyDone, RunStarted, ToolDone
+from nb_agent.messages import Message
 from nb_agent.run import Run
 
-__all__ = ["WRITE_HERE", "Asked", "calls_in", "check", "is_open", "results_in", "rounds_in"]
+__all__ = ["WRITE_HERE", "Asked", "calls_in", "check", "is_open", "results_in", "rounds_in", "written_history"]
 
 #: How the prompt of an exercise begins while nobody has written one.
 WRITE_HERE: Final = "Write your prompt here"
 
 #: Characters of a value that a failing check shows.
 _MOST_SHOWN: Final = 200
+#: Characters of a message in a history.
+_MOST_GIST: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,15 @@ def check(claim: str, answer: Any, expected: Any = bool, *, hint: str = "") -> N
 
 
 def is_open(answer: Any) -> bool:
-    """Whether an answer is still the placeholder: three dots, a text of them, or a run whose prompt nobody has written.
+    """Whether an answer is still the placeholder: three dots, a text or a list of them, or a run whose prompt nobody has written.
 
-    >>> is_open(...), is_open("..."), is_open(0), is_open(None)
-    (True, True, False, False)
+    >>> is_open(...), is_open("..."), is_open([...]), is_open(0), is_open([])
+    (True, True, True, False, False)
     """
     if isinstance(answer, Run):
         return not answer.events or _prompt(answer).strip().startswith(WRITE_HERE)
+    if isinstance(answer, list):
+        return any(part is ... for part in answer)
     return answer is ... or (isinstance(answer, str) and answer.strip() in {"...", "…"})
 
 
@@ -92,17 +97,36 @@ def calls_in(run: Any, round: int | None = None) -> Any:  # noqa: A002  the word
 def results_in(run: Any, round: int | None = None) -> Any:  # noqa: A002  see calls_in
     """The results of the calls of one round, or of all, in the order in which they ended; `...` for an open exercise.
 
-    A result that is JSON comes as what it says, any other as its text.
+    A result that is JSON comes as what it says, any other as its text; the dots of a tool that nobody has written stay dots.
     """
     if is_open(run):
         return ...
     done = [event.result for event in run.events if isinstance(event, ToolDone) and round in {None, event.number}]
-    return [_parsed(result.text) for result in done]
+    return [... if result.text == str(...) else _parsed(result.text) for result in done]
 
 
 def rounds_in(run: Any) -> Any:
     """How many requests a run sent; `...` for an open exercise."""
     return ... if is_open(run) else len(run.requests)
+
+
+def written_history(messages: tuple[Message, ...]) -> str:
+    """The messages, a line each: the role, and which calls it asks for or which one it answers.
+
+    >>> print(written_history((Message.of("user", "Hello"),)))
+     1  user       Hello
+    """
+    return "\n".join(f"{number:2}  {message.role:9}  {_gist(message)}" for number, message in enumerate(messages, 1))
+
+
+def _gist(message: Message) -> str:
+    if message.tool_calls:
+        return "asks for " + ", ".join(f"{call.name} ({call.id})" for call in message.tool_calls)
+    result = message.tool_result
+    if result is not None:
+        return f"result of {result.name} ({result.call_id}){': failed' if result.failed else ''}"
+    line = " ".join(message.text.split())
+    return line if len(line) <= _MOST_GIST else f"{line[: _MOST_GIST - 1]}…"
 
 
 # ------------------------------------------------------------------------------------------------- what is wrong

@@ -12,17 +12,14 @@ from typing import Final
 
 from nb_agent.agent import Agent
 from nb_agent.errors import AgentError, SettingError
+from nb_agent.lessons.checks import written_history
 from nb_agent.lessons.workspace import file_tools
-from nb_agent.messages import Message
 from nb_agent.run import Run
 
-__all__ = ["FILES", "PROMPT", "SYSTEM", "make_folder", "run", "written_history"]
+__all__ = ["FILES", "PROMPT", "SYSTEM", "make_folder", "run"]
 
 SYSTEM: Final = "You work in one folder of files. Use the tools, and say in the end what you did."
-PROMPT: Final = (
-    "Read config.yaml and find all Markdown files (*.md). "
-    "Then write a short summary of both to report.md, and tell me when it is done."
-)
+PROMPT: Final = "Read config.yaml and list the Markdown files. Then write a summary to report.md, and tell me when it is done."
 REPORT: Final = "report.md"
 
 #: The files of the task. The names in two scripts are on purpose: file names are not all ASCII.
@@ -86,25 +83,6 @@ def make_folder(folder: Path) -> None:
                 place.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise SettingError(f"{str(folder)!r} cannot hold the demo: {error.strerror}; name another folder with --dir") from None
-
-
-def written_history(messages: tuple[Message, ...]) -> str:
-    """The messages, a line each: the role, and which calls it asks for or which one it answers.
-
-    >>> print(written_history((Message.of("user", "Hello"),)))
-     1  user       Hello
-    """
-    return "\n".join(f"{number:2}  {message.role:9}  {_gist(message)}" for number, message in enumerate(messages, 1))
-
-
-def _gist(message: Message) -> str:
-    if message.tool_calls:
-        return "asks for " + ", ".join(f"{call.name} ({call.id})" for call in message.tool_calls)
-    result = message.tool_result
-    if result is not None:
-        return f"result of {result.name} ({result.call_id}){': failed' if result.failed else ''}"
-    line = " ".join(message.text.split())
-    return line if len(line) <= 70 else f"{line[:69]}…"
 
 
 def _say(text: str) -> None:

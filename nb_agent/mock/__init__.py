@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from nb_agent.adapters.refusals import refusal
 from nb_agent.messages import Request
@@ -71,11 +71,13 @@ def answer(path: str, content: bytes = b"") -> Answer:
         return _models(route.removeprefix("/models").strip("/"))
     spoken = FORMATS.get(route, FORMATS[chat_completions.PATH])
     try:
-        if route not in FORMATS:
-            raise Refused(f"Invalid URL ({path}). The mock model speaks at: {', '.join(f'/v1{known}' for known in FORMATS)}.", status=404)
-        return _answered(spoken, wire.parse(content))
+        return _answered(spoken, wire.parse(content)) if route in FORMATS else _nowhere(path)
     except Refused as refused:
         return Answer(refused.status, _JSON, iter([encode(spoken.error(refused))]))
+
+
+def _nowhere(path: str) -> NoReturn:
+    raise Refused(f"Invalid URL ({path}). The mock model speaks at: {', '.join(f'/v1{known}' for known in FORMATS)}.", status=404)
 
 
 def _answered(spoken: Format, body: JSON) -> Answer:
@@ -84,8 +86,8 @@ def _answered(spoken: Format, body: JSON) -> Answer:
     room = window(ask.model) - prompt
     if room <= 0:
         raise Refused(
-            f"This model's maximum context length is {window(ask.model)} tokens. However, your messages resulted in {prompt} tokens. "
-            "Please reduce the length of the messages.",
+            f"This model's maximum context length is {window(ask.model)} tokens. "
+            f"However, your messages resulted in {prompt} tokens. Please reduce the length of the messages.",
             code="context_length_exceeded",
             param="messages",
         )

@@ -1,8 +1,8 @@
-"""The mock model's sentences: what came of the calls, what it needs to know, and what it is. In English or Chinese, as it was asked.
+"""The mock model's sentences: what came of the calls, what it needs to know, and what it is. In the language of the prompt.
 
 Only quotes what is in the results; decides nothing.
 """
-# ruff: noqa: RUF001  Chinese sentences have Chinese punctuation
+# ruff: noqa: RUF001, SIM905  Chinese sentences have Chinese signs; lists of words read best as text
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _MOST_ENTRIES: Final = 10
 _MOST_TEXT: Final = 600  # characters of a result that is running text
 _MOST_ARGUMENT: Final = 40
 _VERBS: Final = frozenset("get fetch check find search lookup look query show list read up by for run".split())
-_GREETING: Final = re.compile(r"^\s*(?:hi|hello|hey|good (?:morning|day|evening)|greetings|你好|您好|嗨)\b|^\s*(?:你好|您好|嗨)", re.IGNORECASE)
-_ECHO: Final = re.compile(r"\b(?:say|repeat|echo|reply with|answer with)\b[^\"“'`]{0,20}[\"“'`](.+?)[\"”'`]\s*[.!]?\s*$", re.IGNORECASE)
+_GREETING: Final = re.compile(r"^\s*(?:(?:hi|hello|hey|good (?:morning|day|evening)|greetings)\b|你好|您好|嗨)", re.IGNORECASE)
+_ECHO: Final = re.compile(
+    r"\b(?:say|repeat|echo|reply with|answer with)\b[^\"“'`]{0,20}[\"“'`](.+?)[\"”'`]\s*[.!]?\s*$",
+    re.IGNORECASE,
+)
 
 
 def introduce(prompt: str, tools: tuple[Definition, ...]) -> str:
@@ -52,7 +55,7 @@ def ask_for(tool: Definition, missing: tuple[Param, ...], prompt: str) -> str:
         listed = "、".join(f"`{name}`" + (f"（{text}）" if text else "") for name, text in needed)
         return f"要调用 `{tool.name}`，我还需要 {listed}。请告诉我。"
     listed = _joined([f"`{name}`" + (f" ({text})" if text else "") for name, text in needed])
-    return f"To call `{tool.name}` I need {listed}. Which one do you mean?" if len(needed) == 1 else f"To call `{tool.name}` I need {listed}. Please give them."
+    return f"To call `{tool.name}` I need {listed}. " + ("Which one do you mean?" if len(needed) == 1 else "Please give them.")
 
 
 def report(done: tuple[Outcome, ...], prompt: str) -> str:

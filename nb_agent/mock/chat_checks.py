@@ -3,6 +3,7 @@
 Unlike `nb_agent.history`, which mends, this judges: it is written against the wire format and not against our own values, so that
 a mistake of the adapter shows. Sources: the API reference and the error texts in public issue threads.
 """
+# ruff: noqa: SIM905  a list of words reads best as text
 
 from __future__ import annotations
 
@@ -153,8 +154,8 @@ def _check_result(place: int, message: JSON, open_ids: list[str], answered: list
         open_ids.remove(called)
         answered.append(called)
     elif called not in answered:
-        text = f"Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls' ({called!r})."
-        _refuse(text, f"{where}.role")
+        text = "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+        _refuse(f"{text} ({called!r} answers none).", f"{where}.role")
     else:
         _refuse(f"Duplicate value for 'tool_call_id' of {called!r} in message[{place}].", f"{where}.tool_call_id")
     content = message.get("content")
@@ -187,7 +188,8 @@ def _check_content(place: int, message: JSON) -> None:
 def _check_parts(where: str, content: list[JSON]) -> None:
     for number, part in enumerate(content):
         if part["type"] in ("text", "refusal") and not isinstance(part.get(part["type"]), str):
-            _refuse(f"Missing required parameter: '{where}[{number}].{part['type']}'.", f"{where}[{number}]", "missing_required_parameter")
+            spot = f"{where}[{number}].{part['type']}"
+            _refuse(f"Missing required parameter: '{spot}'.", spot, "missing_required_parameter")
 
 
 def _call_ids(place: int, message: JSON) -> list[str]:
@@ -200,12 +202,15 @@ def _call_ids(place: int, message: JSON) -> list[str]:
     ids: list[str] = []
     for number, call in enumerate(calls):
         function = call.get("function") if isinstance(call, dict) else None
+        spot = f"{where}[{number}]"
         if not isinstance(function, dict) or not isinstance(call.get("id"), str) or not isinstance(function.get("name"), str):
-            _refuse(f"Missing required parameter: '{where}[{number}]' needs an id and a function with a name.", f"{where}[{number}]")
+            _refuse(f"Missing required parameter: '{spot}' needs an id and a function with a name.", spot)
         if not isinstance(function.get("arguments", ""), str):
-            _refuse(f"Invalid type for '{where}[{number}].function.arguments': expected a string.", f"{where}[{number}]", "invalid_type")
+            _refuse(
+                f"Invalid type for '{spot}.function.arguments': expected a string.", f"{spot}.function.arguments", "invalid_type"
+            )
         if len(call["id"]) > _LONGEST_ID:
-            text = f"Invalid '{where}[{number}].id': string too long. Expected at most 40 characters, but got {len(call['id'])}."
-            _refuse(text, f"{where}[{number}].id", "string_above_max_length")
+            text = f"Invalid '{spot}.id': string too long. Expected at most {_LONGEST_ID} characters, but got {len(call['id'])}."
+            _refuse(text, f"{spot}.id", "string_above_max_length")
         ids.append(call["id"])
     return ids

@@ -88,7 +88,8 @@ def _message(item: JSON, names: dict[str, str]) -> Message:
     parts = _content(item.get("content"))
     if item["role"] == "tool":
         called = item["tool_call_id"]
-        return Message("tool", (ToolResult(called, names.get(called, ""), tuple(part for part in parts if isinstance(part, Text))),))
+        texts = tuple(part for part in parts if isinstance(part, Text))
+        return Message("tool", (ToolResult(called, names.get(called, ""), texts),))
     calls = [call for call in item.get("tool_calls") or () if "function" in call]
     made = (ToolCall(call["id"], call["function"]["name"], call["function"].get("arguments") or "{}") for call in calls)
     return Message(item["role"], (*parts, *made))
@@ -117,7 +118,8 @@ def _head(body: JSON, seed: str, kind: str) -> JSON:
 
 
 def _written(draft: Draft) -> JSON:
-    message: JSON = {"role": "assistant", "content": draft.text or (None if draft.calls else ""), "refusal": None, "annotations": []}
+    content = draft.text or (None if draft.calls else "")
+    message: JSON = {"role": "assistant", "content": content, "refusal": None, "annotations": []}
     if draft.calls:
         message["tool_calls"] = [_call(call) for call in draft.calls]
     return message

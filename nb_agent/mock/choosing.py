@@ -35,10 +35,16 @@ _RISKY: Final = frozenset({"delete", "cancel", "drop", "kill", "pay", "transfer"
 #: Verbs that change something: less likely where the prompt does not say them.
 _CHANGING: Final = frozenset({"write", "send", "create", "update", "reserve", "insert", "append", "order"})
 #: Verbs of tools that are also meant where the prompt only names the thing.
-_ASKING: Final = frozenset("get fetch check find search list show lookup look read query set now is".split())
+_ASKING: Final = frozenset(
+    ["get", "fetch", "check", "find", "search", "list", "show", "lookup", "look", "read", "query", "set", "now", "is"]
+)
 _ALIASES: Final = {"now": "time", "today": "date"}
 _PEOPLE: Final = frozenset({"customer", "user", "employee", "person", "author", "owner", "contact", "staff"})
-_NO_TOOLS: Final = re.compile(r"\b(?:without (?:using )?(?:any |a )?tools?|(?:do not|don't) (?:use|call) (?:any |a )?tools?|no tools)\b|不要(?:使用|调用)工具", re.IGNORECASE)
+_NO_TOOLS: Final = re.compile(
+    r"\b(?:without (?:using )?(?:any |a )?tools?|(?:do not|don't) (?:use|call) (?:any |a )?tools?|no tools)\b"
+    r"|不要(?:使用|调用)工具",
+    re.IGNORECASE,
+)
 
 
 def about(tool: Definition) -> frozenset[str]:
@@ -57,6 +63,8 @@ def choose(prompt: Prompt, tools: tuple[Definition, ...], *, least: int = 0) -> 
     """The tools that a prompt asks for, in the order in which it names them.
 
     Args:
+        prompt: what was asked.
+        tools: what there is.
         least: take so many at least, the best ones, even where the prompt hardly speaks of them.
     """
     picks: list[Pick] = []
@@ -93,7 +101,11 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     score += 0.3 * len(frozenset[str]().union(*(param.words for param in params(tool))) & new - own - GENERIC)
     if not picks or filled.used - taken:
         score += 0.5 * min(filled.strong, 2 if picks else 3)
-    score += _verb(tool, prompt, named=bool(named), further=bool(picks)) + _by_name(tool, prompt) + _server(tool, prompt, bool(score))
+    score += (
+        _verb(tool, prompt, named=bool(named), further=bool(picks))
+        + _by_name(tool, prompt)
+        + _server(tool, prompt, matched=bool(score))
+    )
     if picks and filled.missing and own & _PEOPLE and _asks_who(prompt, picks):
         score += 1.0
     spots = [place for concept in (named or described) for place in prompt.places[concept]]
@@ -125,7 +137,7 @@ def _by_name(tool: Definition, prompt: Prompt) -> float:
     return 5 if re.search(rf"`{written}`|\b{written}\(" if plain else written, prompt.text) else 0
 
 
-def _server(tool: Definition, prompt: Prompt, matched: bool) -> float:
+def _server(tool: Definition, prompt: Prompt, *, matched: bool) -> float:
     """A little for the server's name: it tells tools of the same name apart."""
     prefix = tool.name.rsplit("__", 1)[0] if "__" in tool.name else ""
     return 0.4 if matched and concepts(prefix) & prompt.places.keys() else 0
@@ -174,6 +186,7 @@ def _owner(finding: Finding, picks: list[Pick]) -> Pick | None:
     wanting = [pick for pick in picks if any(finding.start <= used.start < finding.end for used in pick.filled.used)]
     if len(wanting) < 2:
         return wanting[0] if wanting else None
-    before = [(finding.start - place, order) for order, pick in enumerate(wanting) for place in pick.places if place <= finding.start]
-    after = [(place - finding.start, order) for order, pick in enumerate(wanting) for place in pick.places]
+    spots = [(place - finding.start, order) for order, pick in enumerate(wanting) for place in pick.places]
+    before = [(-gap, order) for gap, order in spots if gap <= 0]
+    after = [spot for spot in spots if spot[0] > 0]
     return wanting[min(before or after or [(0, 0)])[1]]

@@ -3,12 +3,13 @@
 `params` says how well each value suits; here values are given out, each to one parameter, and what is left over in the same list
 ("Paris and London") makes further calls. What cannot be found is said, not invented.
 """
+# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final
 
 from nb_agent.messages import Definition
@@ -58,7 +59,10 @@ _MOST_FINDINGS: Final = 60  # a page pasted into a prompt holds thousands
 _STRONG: Final = 6.0
 _SURE: Final = 8.0
 _ALIKE: Final = 5.5  # the first of a list has the preposition, and may be the example itself
-_COORDINATED: Final = re.compile(r",|;|&|\band\b|\bor\b|\bvs\b|\bversus\b|\bthen\b|\bplus\b|[、，和与及跟；]|还有|以及|\n", re.IGNORECASE)
+_COORDINATED: Final = re.compile(
+    r",|;|&|\band\b|\bor\b|\bvs\b|\bversus\b|\bthen\b|\bplus\b|[、，和与及跟；]|还有|以及|\n",
+    re.IGNORECASE,
+)
 _OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|let|show|put|report)\b", re.IGNORECASE)
 
 
@@ -106,9 +110,12 @@ class _Sheet:
 
 
 def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(), guess: bool = True) -> Filled:
-    """Fill a tool's parameters from a prompt; ``about`` are the concepts of the tool, which are no values.
+    """Fill a tool's parameters from a prompt.
 
     Args:
+        tool: whose parameters.
+        prompt: where the values are.
+        about: the concepts of the tool, which are no values.
         guess: whether words without any mark of a value, and the prompt's own sentence, may be taken for a required parameter.
     """
     wanted = params(tool)
@@ -139,7 +146,7 @@ def _spread(found: tuple[Finding, ...], wanted: tuple[Param, ...]) -> list[Findi
 def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
     """Enums, flags, lists and objects: they are looked for by their own words and not among the findings one by one."""
     for param in wanted:
-        if param.schema.get("enum"):
+        if isinstance(param.schema.get("enum"), list):
             for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
                 sheet.values.setdefault(param.name, []).append((start, value))
                 sheet.strong += 1
@@ -162,7 +169,9 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
 
 
 def _take_list(param: Param, sheet: _Sheet) -> None:
-    item = replace(param, schema={**param.schema.get("items", {}), "description": ""})
+    items = param.schema.get("items")
+    items = items if isinstance(items, dict) else {}
+    item = replace(param, schema={**items, "description": ""})
     if item.schema.get("enum"):
         values = [value for _, _, value in options(item, sheet.prompt.text, sheet.prompt.places)]
     elif item.type == "object" and item.schema.get("properties"):
@@ -290,7 +299,7 @@ def _by_turns(columns: list[list[tuple[int, Any]]]) -> bool:
     if len({len(column) for column in columns}) > 1:
         return False
     starts = [[start for start, _ in row] for row in zip(*columns, strict=True)]
-    return all(max(one) < min(two) for one, two in zip(starts, starts[1:], strict=False))
+    return all(max(one) < min(two) for one, two in pairwise(starts))
 
 
 def _nearest(column: list[tuple[int, Any]], place: int) -> tuple[int, Any]:
@@ -300,7 +309,7 @@ def _nearest(column: list[tuple[int, Any]], place: int) -> tuple[int, Any]:
 
 def invented(schema: JSON) -> Any:
     """A value that a schema allows, for a call that is demanded though the prompt has none."""
-    if schema.get("enum"):
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
         return schema["enum"][0]
     if "default" in schema:
         return schema["default"]

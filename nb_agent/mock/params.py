@@ -3,6 +3,7 @@
 The judgement is made of tables: which kinds of value a parameter of that name takes, which words stand before it, what its examples
 look like. `filling` uses the scores; nothing here chooses.
 """
+# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 
@@ -85,23 +86,31 @@ _ACCEPTS: Final[dict[str, dict[str, float]]] = {
 }  # fmt: skip
 #: The prepositions that lead to a parameter, by the words of its name; a word of another row speaks against it.
 _CUES: Final = (
-    (frozenset("from source origin start departure sender since src base".split()), frozenset("from since 从 由".split())),
-    (frozenset("to target destination end arrival recipient until dest dst".split()), frozenset("to into until till 到 成 至".split())),
+    (frozenset("from source origin start departure sender since src base".split()), frozenset({"from", "since", "从", "由"})),
+    (
+        frozenset("to target destination end arrival recipient until dest dst".split()),
+        frozenset({"to", "into", "until", "till", "到", "成", "至"}),
+    ),
 )
 _IN: Final = frozenset("in at near for of inside under on 在".split())
-_PLACES: Final = frozenset("city town place location country region area warehouse capital zone timezone airport station room".split())
+_PLACES: Final = frozenset(
+    "city town place location country region area warehouse capital zone timezone airport station room".split()
+)
 #: The words before a number that lead to a limit, by the words of the parameter's name.
 _LIMITS: Final = (
     (frozenset("max maximum limit highest top count most n number budget until".split()),
-     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|cheaper than)\s+[$€£¥]?$", re.IGNORECASE)),
+     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within)\s+[$€£¥]?$", re.IGNORECASE)),
     (frozenset("min minimum least lowest from".split()),
      re.compile(r"\b(?:over|above|more than|at least|min(?:imum)?)\s+[$€£¥]?$", re.IGNORECASE)),
 )  # fmt: skip
 _NO_NOUN: Final = frozenset("id ids code key number no name ref value of the".split())
-_EXAMPLE: Final = re.compile(r"(?:e\.g\.|\beg\b|such as|for example|for instance|\blike\b|\bexamples?\b|例如|比如|如)\s*[:,：]?\s*([^();；。]+)", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(
+    r"(?:e\.g\.|\beg\b|such as|for example|for instance|\blike\b|\bexamples?\b|例如|比如|如)\s*[:,：]?\s*([^();；。]+)",
+    re.IGNORECASE,
+)
 _COMPANIES: Final = {
-    "apple": "AAPL", "microsoft": "MSFT", "google": "GOOGL", "alphabet": "GOOGL", "amazon": "AMZN", "tesla": "TSLA", "nvidia": "NVDA",
-    "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT",
+    "apple": "AAPL", "microsoft": "MSFT", "google": "GOOGL", "alphabet": "GOOGL", "amazon": "AMZN", "tesla": "TSLA",
+    "nvidia": "NVDA", "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT",
 }  # fmt: skip
 _ZONES: Final = {
     "tokyo": "Asia/Tokyo", "东京": "Asia/Tokyo", "paris": "Europe/Paris", "巴黎": "Europe/Paris", "london": "Europe/London",
@@ -119,8 +128,9 @@ def params(tool: Definition) -> tuple[Param, ...]:
 
 def of_schema(schema: JSON, root: JSON) -> tuple[Param, ...]:
     """The properties of an object's schema as parameters."""
-    required = schema.get("required") or ()
-    properties = schema.get("properties") or {}
+    required, properties = schema.get("required"), schema.get("properties")
+    required = required if isinstance(required, list) else []
+    properties = properties if isinstance(properties, dict) else {}
     return tuple(_param(name, resolve(part, root), required=name in required) for name, part in properties.items())
 
 
@@ -135,15 +145,19 @@ def resolve(schema: Any, root: JSON, depth: int = 0) -> JSON:
             target = inner if isinstance(inner, dict) else {}
         return {**resolve(target, root, depth + 1), **{key: part for key, part in schema.items() if key != "$ref"}}
     for key in ("anyOf", "oneOf", "allOf"):
-        variants = [part for part in schema.get(key) or () if isinstance(part, dict) and part.get("type") != "null"]
+        given = schema.get(key)
+        variants = (
+            [part for part in given if isinstance(part, dict) and part.get("type") != "null"] if isinstance(given, list) else []
+        )
         if variants:
             return {**{k: part for k, part in schema.items() if k != key}, **resolve(variants[0], root, depth + 1)}
     schema = {**schema, "enum": [schema["const"]]} if "const" in schema else schema
     if "items" in schema:
         schema = {**schema, "items": resolve(schema["items"], root, depth + 1)}
-    if "properties" in schema:
+    if isinstance(schema.get("properties"), dict):
         schema = {**schema, "properties": {k: resolve(part, root, depth + 1) for k, part in schema["properties"].items()}}
-    return schema
+    resolved: JSON = schema
+    return resolved
 
 
 def _param(name: str, schema: JSON, *, required: bool) -> Param:
@@ -156,15 +170,16 @@ def _param(name: str, schema: JSON, *, required: bool) -> Param:
 
 
 def _examples(description: str, schema: JSON) -> tuple[str, ...]:
-    given = [str(entry) for entry in schema.get("examples") or () if isinstance(entry, (str, int, float))]
+    listed = schema.get("examples")
+    given = [str(entry) for entry in listed if isinstance(entry, (str, int, float))] if isinstance(listed, list) else []
     for match in _EXAMPLE.finditer(description):
-        listed = re.split(r"\s*,(?! [A-Z]{2}\b)\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|、|或", match.group(1))
-        given += [text for entry in listed if (text := entry.strip().strip("`'\"“”‘’「」").rstrip("."))]
+        entries = re.split(r"\s*,(?! [A-Z]{2}\b)\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+|、|或", match.group(1))
+        given += [text for entry in entries if (text := entry.strip().strip("`'\"“”‘’「」").rstrip("."))]
     return tuple(given)
 
 
 def _likes(split: list[str], description: str, schema: JSON, examples: tuple[str, ...]) -> frozenset[str]:
-    likes = {_FORMATS[schema["format"]]} if schema.get("format") in _FORMATS else set()
+    likes = {_FORMATS[str(schema["format"])]} if str(schema.get("format")) in _FORMATS else set()
     for example in examples:
         kind = "name" if example[:1].isupper() and example[1:].islower() else kind_of(example)
         likes |= {kind} & _ACCEPTS.keys()
@@ -201,9 +216,10 @@ def convert(param: Param, finding: Finding) -> Any:
         digits = str(_NUMERALS.index(text.lower())) if text.lower() in _NUMERALS else text.replace(",", "").replace("−", "-")
         if not re.fullmatch(r"-?\d+(\.\d+)?", digits) or (param.type == "integer" and "." in digits):
             return None
-        number = float(digits) if "." in digits else int(digits)
-        low, high = param.schema.get("minimum"), param.schema.get("maximum")
-        return None if (low is not None and number < low) or (high is not None and number > high) else number
+        number = float(digits) if "." in digits else int(digits[:300])
+        low, high = (param.schema.get(key) for key in ("minimum", "maximum"))
+        outside = (isinstance(low, (int, float)) and number < low) or (isinstance(high, (int, float)) and number > high)
+        return None if outside else number
     if param.type != "string":
         return None
     if param.likes == {"symbol"} and finding.kind in ("name", "plain"):
@@ -258,14 +274,17 @@ def near(param: Param, finding: Finding, prompt: str, places: dict[str, list[int
 
 def _cue(param: Param, finding: Finding, prompt: str) -> float:
     if finding.kind == "number" and param.type != "string":
-        return max((4.0 for names, cue in _LIMITS if names.intersection(pieces(param.name)) and cue.search(prompt[: finding.start])), default=0)
+        named = [cue for names, cue in _LIMITS if names.intersection(pieces(param.name))]
+        return 4 if any(cue.search(prompt[: finding.start]) for cue in named) else 0
     if finding.kind == "name" and prompt[finding.end :].startswith("的") and _PLACES.intersection(pieces(param.name)):
         return 2
     before = re.search(r"([A-Za-z]+|[㐀-鿿])\s*(?:(?:the|a)\s+)?[`'\"“]?$", prompt[: finding.start])
     word = before.group(1).lower() if before else ""
     for names, cues in _CUES:
         if word in cues:
-            return 3 if names.intersection(pieces(param.name)) else -2 if any(n.intersection(pieces(param.name)) for n, _ in _CUES) else 0
+            if names.intersection(pieces(param.name)):
+                return 3
+            return -2 if any(others.intersection(pieces(param.name)) for others, _ in _CUES) else 0
     if word not in _IN:
         return 0
     return 2 if "path" in param.likes or _PLACES.intersection(pieces(param.name)) else 0

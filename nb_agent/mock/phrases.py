@@ -2,7 +2,7 @@
 
 Unlike `params`, which judges what `reading` has found, this looks for what a given parameter needs.
 """
-# ruff: noqa: RUF001  the patterns name the punctuation that Chinese prompts use
+# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from nb_agent.mock.words import concepts, pieces
 __all__ = ["flag", "free_text", "options", "statement"]
 
 _DEGREES: Final = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "metric": "celsius", "imperial": "fahrenheit"}
-_NO: Final = re.compile(r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$", re.IGNORECASE)
+_NO: Final = re.compile(
+    r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$",
+    re.IGNORECASE,
+)
 
 
 def options(param: Param, prompt: str, places: dict[str, list[int]]) -> list[tuple[int, int, Any]]:
     """The values of an enum that a prompt names, in the order of their naming, with where each begins and ends."""
     found: dict[Any, tuple[int, int]] = {}
-    for value in param.schema["enum"]:
+    for value in [entry for entry in param.schema["enum"] if isinstance(entry, (str, int, float))]:
         span = _written(str(value), prompt) or _degrees(str(value), prompt)
         if span is None and isinstance(value, str):
             span = _meant(value, places, [other for other in param.schema["enum"] if other != value])
@@ -72,7 +75,7 @@ def flag(param: Param, prompt: str, places: dict[str, list[int]]) -> bool | None
 _END: Final = r"(?:[.?!。？！]?\s*$|[,，]?\s+(?:and\s+)?then\b|[。])"
 _QUERY_CUES: Final = (
     rf"\b(?:search|look|find|google|query|ask)\b(?:\s+[\w-]+){{0,4}}?\s+(?:for|about|up)\s+(.+?){_END}",
-    rf"[:：]\s*(.+?)\s*$",
+    r"[:：]\s*(.+?)\s*$",
     rf"\babout\s+(.+?){_END}",
     rf"^(?:please\s+)?(?:find|search|look up|show|get|list)(?:\s+me)?\s+(.+?){_END}",
     rf"(?:搜索|查找|查询|搜)(?:一下)?(.+?){_END}",
@@ -112,4 +115,5 @@ def _sql(param: Param, prompt: str) -> str | None:
     if table is None:
         return None
     counted = re.search(r"\bhow many\b|\bcount\b|\bnumber of\b|多少|几个", prompt, re.IGNORECASE)
-    return f"SELECT {'COUNT(*) AS n' if counted else '*'} FROM {table.group(1)}{'' if counted else ' LIMIT 10'}"
+    columns, rest = ("COUNT(*) AS n", "") if counted else ("*", " LIMIT 10")
+    return f"SELECT {columns} FROM {table.group(1)}{rest}"  # noqa: S608  a model writes SQL; the tool has to be safe, not the text

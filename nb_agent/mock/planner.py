@@ -3,7 +3,7 @@
 A function of the request alone: the same request gets the same answer. It works with any tools, since all it goes by is their
 definitions. Unlike `scenarios` it follows no script. It invents nothing unless a call is demanded (``tool_choice``).
 """
-# ruff: noqa: RUF001  the patterns name Chinese punctuation
+# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from nb_agent.values import JSON, dumps
 __all__ = ["plan"]
 
 _MOST_FAILURES: Final = 3  # calls that could not be run at all, in one turn
-_FOLLOW_UP: Final = re.compile(r"^\s*(?:and|what about|how about|also|now|same|then)\b|^\s*(?:那|还有|再|换成)|[?？]?\s*呢\s*[?？]?\s*$", re.IGNORECASE)
+_FOLLOW_UP: Final = re.compile(
+    r"^\s*(?:and|what about|how about|also|now|same|then)\b|^\s*(?:那|还有|再|换成)|[?？]?\s*呢\s*[?？]?\s*$",
+    re.IGNORECASE,
+)
 _ASKED: Final = re.compile(r"^To call `[^`]+` I need |^要调用 `[^`]+`，我还需要 ")
 
 
@@ -74,7 +77,8 @@ def _closing(goals: list[_Goal], done: tuple[Outcome, ...], prompt: str) -> str:
     """The results, and a question for what is missing unless a failure explains that it is."""
     failed = any(outcome.error is not None for outcome in done)
     questions = [ask_for(goal.tool, goal.missing, prompt) for goal in goals if goal.missing and not goal.calls and not failed]
-    return "\n".join([*([report(done, prompt)] if done else []), *questions]) or introduce(prompt, tuple(goal.tool for goal in goals))
+    said = [report(done, prompt)] if done else []
+    return "\n".join([*said, *questions]) or introduce(prompt, tuple(goal.tool for goal in goals))
 
 
 # --------------------------------------------------------------------------------------------------------- what to call
@@ -146,8 +150,11 @@ def _written(done: tuple[Outcome, ...], prompt: str) -> str:
 
 
 def _new(calls: Iterable[Call], done: tuple[Outcome, ...]) -> tuple[Call, ...]:
-    """The calls that have no result in this turn. A result of the same tool with other arguments, as after somebody changed
-    them, stands for one of its calls; one that could not be run at all does not."""
+    """The calls that have no result in this turn.
+
+    A result of the same tool with other arguments, as after somebody changed them, stands for one of its calls; one that could not
+    be run at all does not.
+    """
     fresh: list[Call] = []
     settled: dict[str, int] = {}
     wanted = list(calls)

@@ -2,6 +2,7 @@
 
 Finds what could be an argument, whatever the tools are; `filling` decides which parameter it belongs to, `words` finds meaning.
 """
+# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ class Finding:
     """A value in a prompt.
 
     Attributes:
-        kind: ``text`` (quoted, no other kind), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``, ``expression``, ``code``,
-            ``number``, ``symbol`` (capitals), ``name`` (of a place, person, thing) or ``plain`` (a word that may be a value).
+        kind: ``text`` (quoted, no other kind), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``, ``expression``,
+            ``code``, ``number``, ``symbol`` (capitals), ``name`` (of a place, person, thing) or ``plain`` (a word that may be a value).
         marked: whether it stood in quotes or backticks.
     """
 
@@ -47,23 +48,40 @@ _CAPITAL: Final = rf"[{_UPPER}][\w'’.-]*[\w]"
 _PATTERNS: Final = tuple(
     (kind, re.compile(pattern, flags))
     for kind, pattern, flags in (
-        ("marked", r"`([^`\n]+)`|\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|《([^》]+)》|(?<!\w)['‘]([^'‘’\n]+(?:['’]\w[^'‘’\n]*)*)['’](?!\w)", 0),
+        (
+            "marked",
+            r"`([^`\n]+)`|\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|《([^》]+)》|(?<!\w)['‘]([^'‘’\n]+(?:['’]\w[^'‘’\n]*)*)['’](?!\w)",
+            0,
+        ),
         ("url", r"https?://[^\s，。；）)>]+[^\s，。；）)>.,;:!?]", 0),
         ("email", rf"{_L}[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", 0),
         ("glob", r"[\w./-]*\*(?=[\w./*-]*[A-Za-z/])[\w./*-]*\w", re.ASCII),
-        ("date", rf"{_L}\d{{4}}-\d\d-\d\d(?:T[\d:]+Z?)?{_R}|\d{{4}}年\d{{1,2}}月\d{{1,2}}日|{_L}\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}{_R}", 0),
         (
             "date",
-            rf"{_L}(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTHS})|(?:{_MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?{_R}"
-            rf"|{_L}(?:(?:next|this|on) )?(?:{_DAYS}){_R}|{_L}(?:today|tomorrow|yesterday|tonight){_R}|今天|明天|昨天|后天",
+            rf"{_L}\d{{4}}-\d\d-\d\d(?:T[\d:]+Z?)?{_R}|\d{{4}}年\d{{1,2}}月\d{{1,2}}日|{_L}\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}{_R}",
+            0,
+        ),
+        (
+            "date",
+            rf"{_L}(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTHS})|(?:{_MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?{_R}",
             re.IGNORECASE,
         ),
+        ("date", rf"{_L}(?:(?:next|this|on) )?(?:{_DAYS}){_R}|{_L}(?:today|tomorrow|yesterday|tonight){_R}", re.IGNORECASE),
+        ("date", "今天|明天|昨天|后天", 0),
         ("time", rf"{_L}\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?{_R}|{_L}\d{{1,2}} ?[ap]m{_R}", re.IGNORECASE),
-        ("path", rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/?)+|{_L}(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}|(?<![\w/])\.{{1,2}}/?(?=\s|$)", re.ASCII),
+        (
+            "path",
+            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/?)+|{_L}(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}|(?<![\w/])\.{{1,2}}/?(?=\s|$)",
+            re.ASCII,
+        ),
         ("path", rf"{_L}[\w.-]*[\w-]\.(?:{_EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
         ("expression", r"(?<![\w-])\(*\d[\d.]*(?:\s*(?:[-+*/×÷^%]|\*\*)\s*\(*\d[\d.]*\)*)+", re.ASCII),
-        ("code", rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}", 0),
+        (
+            "code",
+            rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
+            0,
+        ),
         ("number", r"(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_])", 0),
         ("number", rf"{_L}(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve){_R}", re.IGNORECASE),
         ("symbol", rf"(?<![A-Za-z0-9_.])(?<![a-z], )[A-Z]{{2,6}}{_R}(?! [{_UPPER}][a-z])", 0),
@@ -86,20 +104,28 @@ _FILES: Final = {
     "markdown": "md", "python": "py", "json": "json", "yaml": "yaml", "csv": "csv", "text": "txt", "toml": "toml", "html": "html",
     "notebook": "ipynb", "log": "log", "sql": "sql", "javascript": "js", "pdf": "pdf",
 }  # fmt: skip
-_FILE_WORDS: Final = re.compile(rf"{_L}({'|'.join(_FILES)})\s*(?:files?{_R}|documents?{_R}|文件|文档)|{_L}(notebook)s{_R}", re.IGNORECASE)
+_FILE_WORDS: Final = re.compile(
+    rf"{_L}({'|'.join(_FILES)})\s*(?:files?{_R}|documents?{_R}|文件|文档)|{_L}(notebook)s{_R}", re.IGNORECASE
+)
 _CURRENCIES: Final = {
     "dollar": "USD", "euro": "EUR", "yen": "JPY", "yuan": "CNY", "pound": "GBP", "franc": "CHF", "rupee": "INR", "美元": "USD",
     "欧元": "EUR", "日元": "JPY", "人民币": "CNY", "英镑": "GBP",
 }  # fmt: skip
 _MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in _CURRENCIES), re.IGNORECASE)
-_FOLDER: Final = re.compile(rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|([\w.-]+?|当前)\s*(?:目录|文件夹)|{_L}(?:folder|directory)\s+([\w./-]*\w)", re.IGNORECASE)
-_NO_FOLDER: Final = frozenset("the a an my which that each list in of and is are named called listing for to with 列出 显示".split())
+_FOLDER: Final = re.compile(
+    rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|([\w.-]+?|当前)\s*(?:目录|文件夹)|{_L}(?:folder|directory)\s+([\w./-]*\w)",
+    re.IGNORECASE,
+)
+_NO_FOLDER: Final = frozenset(
+    "the a an my which that each list in of and is are named called listing for to with 列出 显示".split()
+)
 _HAN_RUN: Final = re.compile(r"[㐀-鿿·]+")
 _HAN_STOP: Final = (
-    "怎么样 怎么 什么 多少 哪里 哪些 哪个 如何 请问 帮我 帮忙 告诉我 告诉 查一下 看一下 看看 一下 今天 明天 昨天 现在 当前 目前 同时 然后 以及 还有 并且 "
-    "或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 打开 运行 使用 调用 执行 总共 列举 住在 现有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 到 给 用 把 将 对 "
-    "里 中 有 并 这 那 个 几 度 各 都 也 还 把 再 为 成 做"
-).split()  # fmt: skip
+    "怎么样 怎么 什么 多少 哪里 哪些 哪个 如何 请问 帮我 帮忙 告诉我 告诉 查一下 看一下 看看 一下 今天 明天 昨天 现在 当前 "
+    "目前 同时 然后 以及 还有 并且 或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 "
+    "打开 运行 使用 调用 执行 总共 列举 住在 现有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 "
+    "到 给 用 把 将 对 里 中 有 并 这 那 个 几 度 各 都 也 还 再 为 成 做"
+).split()
 _HAN_SPLIT: Final = re.compile("|".join(sorted({*_HAN_STOP, *ZH_WORDS}, key=lambda word: (-len(word), word))))
 
 
@@ -174,7 +200,7 @@ def _folders(free: str) -> Iterator[Finding]:
     for match in _FOLDER.finditer(free):
         word = match.group(1) or match.group(2) or match.group(3)
         here = word.lower() in ("current", "this", "working", "root", "当前")
-        if here or word.lower() not in _NO_FOLDER and "\x00" not in word:
+        if here or (word.lower() not in _NO_FOLDER and "\x00" not in word):
             yield Finding("path", "." if here else word, match.start(), match.end())
 
 
@@ -191,7 +217,9 @@ def _chinese(free: str) -> Iterator[Finding]:
 
 _AFTER: Final = re.compile(rf"{_L}(?:in|for|at|of|from|to|about|into|near|named|called|on|with|is){_R}", re.IGNORECASE)
 _WORD: Final = re.compile(r"\s*(,)?\s*([^\W\d_][\w'’-]*)")
-_ENDS: Final = frozenset({"tomorrow", "today", "yesterday", "tonight", "right", "currently", "like", "me", "than", "one", "two", "three"})
+_ENDS: Final = frozenset(
+    {"tomorrow", "today", "yesterday", "tonight", "right", "currently", "like", "me", "than", "one", "two", "three"}
+)
 
 
 def after_words(prompt: str, known: frozenset[str]) -> list[Finding]:

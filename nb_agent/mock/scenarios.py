@@ -2,7 +2,7 @@
 
 Unlike the planner a script knows its tools by name. Everything it writes still comes from the real results.
 """
-# ruff: noqa: RUF001  the patterns name what Chinese prompts say
+# ruff: noqa: RUF001  Chinese sentences have Chinese signs
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from nb_agent.messages import Definition
+from nb_agent.mock.answers import told
 from nb_agent.mock.plans import Call, Outcome, Plan
 from nb_agent.mock.reading import findings
 from nb_agent.mock.words import is_chinese
@@ -90,7 +91,7 @@ def _save(prompt: str, tools: Tools, done: tuple[Outcome, ...]) -> Plan:
     if not good:
         return Plan()
     call = _call(tools, "write_file", [paths[-1], _summary(good, pattern, chinese=is_chinese(prompt))])
-    made = next((outcome.call for outcome in done if outcome.call.name == call.name), call)  # it may have been changed by a person
+    made = next((outcome.call for outcome in done if outcome.call.name == call.name), call)  # a person may have changed it
     return Plan(calls=(made,))
 
 
@@ -104,7 +105,9 @@ def _summary(good: list[Outcome], pattern: str, *, chinese: bool) -> str:
             parts.append(f"## {subject} 中的设置" if chinese else f"## Settings in {subject}")
         else:
             lines = [f"- {name}" for name in _names(outcome.value)]
-            parts.append(f"## 匹配 {pattern} 的文件（{len(lines)}）" if chinese else f"## Files that match {pattern} ({len(lines)})")
+            parts.append(
+                f"## 匹配 {pattern} 的文件（{len(lines)}）" if chinese else f"## Files that match {pattern} ({len(lines)})"
+            )
         parts.append("\n".join(lines) or ("（无）" if chinese else "(none)"))
     return "\n\n".join(parts) + "\n"
 
@@ -139,53 +142,70 @@ def _names(value: Any) -> list[str]:
     if isinstance(value, dict):
         value = next((part for part in value.values() if isinstance(part, list)), [])
     if isinstance(value, list):
-        return [str(part.get("path") or part.get("name") or part) if isinstance(part, dict) else str(part) for part in value]
+        named = [part.get("path") or part.get("name") or part if isinstance(part, dict) else part for part in value]
+        return [str(name) for name in named]
     return [line.strip("-* ") for line in str(value).splitlines() if line.strip()]
 
 
 def _done(prompt: str, tools: Tools, done: tuple[Outcome, ...]) -> Plan:
     del tools
-    chinese = is_chinese(prompt)
-    failed = [f"{o.call.name}（{', '.join(map(str, list(o.call.arguments.values())[:1]))}）: {o.error}" for o in done if o.error is not None]
     paths, pattern = _files(prompt)
-    written = [o for o in done if o.call.name.endswith("write_file") and o.error is None]
-    names = [name for o in done if o.call.name.endswith("search_files") and o.error is None for name in _names(o.value)]
-    read = [str(next(iter(o.call.arguments.values()), "")) for o in done if o.call.name.endswith("read_file") and o.error is None]
-    if chinese:
+    good = [outcome for outcome in done if outcome.error is None]
+    read = [str(next(iter(o.call.arguments.values()), "")) for o in good if o.call.name.endswith("read_file")]
+    names = [name for o in good if o.call.name.endswith("search_files") for name in _names(o.value)]
+    written = any(outcome.call.name.endswith("write_file") for outcome in good)
+    failed = [told(outcome, chinese=is_chinese(prompt)) for outcome in done if outcome.error is not None]
+    if is_chinese(prompt):
         text = f"已读取 {'、'.join(read) or '（无）'}，找到 {len(names)} 个匹配 {pattern} 的文件：{'、'.join(names)}。"
-        text += f"摘要已写入 {paths[-1]}。" if written else f"摘要没有写入 {paths[-1]}。"
-        return Plan(text + "".join(f"失败：{line}。" for line in failed))
-    text = f"I read {' and '.join(read) or 'no file'} and found {len(names)} files that match {pattern}: {', '.join(names) or 'none'}. "
-    text += f"The summary is in {paths[-1]}." if written else f"The summary was not written to {paths[-1]}."
-    return Plan(text + "".join(f" Failed: {line}." for line in failed))
+        return Plan(text + f"摘要{'已' if written else '没有'}写入 {paths[-1]}。" + "".join(failed))
+    found = f"found {len(names)} files that match {pattern}: {', '.join(names) or 'none'}"
+    text = f"I read {' and '.join(read) or 'no file'} and {found}. "
+    return Plan(" ".join([f"{text}The summary {'is in' if written else 'was not written to'} {paths[-1]}.", *failed]))
 
 
 # ------------------------------------------------------------------------------------------------------------ slow text
 
-_STORY: Final = """A prompt sets out from a notebook cell. It does not travel alone: the system message goes first, the definitions \
-of the tools ride along, and all of it is counted in tokens before it leaves.
-
-The model reads everything from the first word to the last, every time, for it remembers nothing. It cannot open a file, look up an \
-order or ask for the weather. All it can do is write, and one of the things that it can write is a wish: please call this tool, with \
-these arguments.
-
-The host reads the wish and is careful. Is there such a tool? Do the arguments parse, and do they fit the schema? May it run? Only then \
-does it run, and whatever comes of it, a value or an error, goes into the history as one more message.
-
-So the history has grown, and the whole of it sets out again. Round after round the request is a little longer and the model knows a \
-little more, until there is nothing left to wish for.
-
-Then the model writes its last answer, the loop comes to rest, and the cell is done. What happened on the way stands in the notebook, \
-round by round, for anybody to read."""
-_STORY_ZH: Final = """一条提示从笔记本的单元格出发。它并不孤单：系统消息走在前面，工具的定义与它同行，出发之前，每一个词元都被数过。
-
-模型每一次都从第一个字读到最后一个字，因为它什么也不记得。它不能打开文件，也查不到订单和天气。它只会写，而它能写的东西之一，是一个愿望：请用这些参数调用这个工具。
-
-宿主程序读到这个愿望，十分谨慎。有这个工具吗？参数能解析吗，符合模式吗？允许运行吗？都没有问题，它才去运行；无论得到的是值还是错误，都作为一条新消息写进历史。
-
-于是历史变长了，整段历史再次出发。一轮又一轮，请求长了一点，模型知道的也多了一点，直到再没有什么要求。
-
-最后，模型写下答案，循环停了下来，单元格也就完成了。一路上发生的事都留在笔记本里，一轮一轮，谁都可以读。"""
+_STORY: Final = "\n\n".join(
+    (
+        (
+            "A prompt sets out from a notebook cell. It does not travel alone: the system message goes first, the "
+            "definitions of the tools ride along, and all of it is counted in tokens before it leaves."
+        ),
+        (
+            "The model reads everything from the first word to the last, every time, for it remembers nothing. It cannot "
+            "open a file, look up an order or ask for the weather. All it can do is write, and one of the things that it "
+            "can write is a wish: please call this tool, with these arguments."
+        ),
+        (
+            "The host reads the wish and is careful. Is there such a tool? Do the arguments parse, and do they fit the "
+            "schema? May it run? Only then does it run, and whatever comes of it, a value or an error, goes into the "
+            "history as one more message."
+        ),
+        (
+            "So the history has grown, and the whole of it sets out again. Round after round the request is a little longer "
+            "and the model knows a little more, until there is nothing left to wish for."
+        ),
+        (
+            "Then the model writes its last answer, the loop comes to rest, and the cell is done. What happened on the way "
+            "stands in the notebook, round by round, for anybody to read."
+        ),
+    )
+)
+_STORY_ZH: Final = "\n\n".join(
+    (
+        ("一条提示从笔记本的单元格出发。它并不孤单：系统消息走在前面，工具的定义与它同行，出发之前，每一个词元都被数过。"),
+        (
+            "模型每一次都从第一个字读到最后一个字，因为它什么也不记得。它不能打开文件，也查不到订单和天气。它只会写，而它"
+            "能写的东西之一，是一个愿望：请用这些参数调用这个工具。"
+        ),
+        (
+            "宿主程序读到这个愿望，十分谨慎。有这个工具吗？参数能解析吗，符合模式吗？允许运行吗？都没有问题，它才去运行；"
+            "无论得到的是值还是错误，都作为一条新消息写进历史。"
+        ),
+        "于是历史变长了，整段历史再次出发。一轮又一轮，请求长了一点，模型知道的也多了一点，直到再没有什么要求。",
+        "最后，模型写下答案，循环停了下来，单元格也就完成了。一路上发生的事都留在笔记本里，一轮一轮，谁都可以读。",
+    )
+)
 
 
 def _is_story(prompt: str, tools: Tools) -> bool:

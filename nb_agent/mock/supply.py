@@ -87,9 +87,10 @@ def _plain(name: str) -> str:
 
 
 def _fits(param: Param, value: Any) -> bool:
-    if param.schema.get("enum"):
+    if isinstance(param.schema.get("enum"), list):
         return value in param.schema["enum"]
-    kind = param.schema.get("items", {}).get("type", "string") if param.type == "array" else param.type
+    items = param.schema.get("items")
+    kind = str(items.get("type", "string") if isinstance(items, dict) else "string") if param.type == "array" else param.type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return {"integer": isinstance(value, int) and number, "number": number, "boolean": isinstance(value, bool)}.get(
         kind, kind == "string" and not isinstance(value, bool)

@@ -3,6 +3,7 @@
 Two languages meet in one table, so a prompt in Chinese finds a tool that is described in English. What the table does not know
 is compared as it stands, Chinese by pairs of characters. Knows nothing of tools; `reading` finds values, this finds meaning.
 """
+# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ __all__ = ["GENERIC", "ZH_WORDS", "concepts", "is_chinese", "pieces", "places", 
 
 #: Each line is one concept, named by its first word. A word may stand in several lines.
 _LINES: Final = """
-weather forecast temperature rain rains rainy raining sunny sun warm cold hot humid humidity wind windy snow 天气 气温 温度 下雨 预报
+weather forecast temperature rain rainy raining sunny sun warm cold hot humid humidity wind windy snow 天气 气温 温度 下雨 预报
 price cost costs quote worth expensive cheap 价格 股价 多少钱 价钱 报价
 stock share 股票 股价 库存
 inventory availability available 库存 存货
@@ -81,8 +82,7 @@ _STOP: Final = frozenset(
     "like example via per also let us make take want need thing something get fetch".split()
 )
 _ZH_STOP: Final = frozenset(
-    "的 了 是 在 和 与 及 跟 吗 呢 吧 把 从 到 给 用 里 中 有 请 我 你 他 她 它 们 个 这 那 哪 些 什么 怎么 一下 一个 获取 返回 指定 "
-    "信息 数据 结果 查看 告诉 可以 需要 以及 并且 或者 如果 今天 现在 指定".split()
+    "什么 怎么 一下 一个 获取 返回 信息 数据 结果 查看 告诉 可以 需要 以及 并且 或者 如果 今天 现在 指定".split()
 )
 _ZH_PARTICLES: Final = frozenset("的了是在和与及吗呢吧把请我你")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?", re.UNICODE)
@@ -94,9 +94,10 @@ _OPERATOR: Final = re.compile(r"(?<=[\d)])\s*([-+*/×÷−])\s*(?=[\d(])")
 
 #: Turns of phrase that mean more than their words.
 _TURNS: Final = (
-    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of|what does|show(?: me)?|open)\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./-]+\.\w{1,5}\b",
-                re.IGNORECASE), "read"),
-    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of)\s+(?:the\s+)?[`'\"]?[\w./-]+/(?:[\s`'\"?]|$)", re.IGNORECASE), "directory"),
+    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of|what does|show(?: me)?|open)\s+(?:the\s+)?(?:file\s+)?"
+                r"[`'\"]?[\w./-]+\.\w{1,5}\b", re.IGNORECASE), "read"),
+    (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of)\s+(?:the\s+)?[`'\"]?[\w./-]+/(?:[\s`'\"?]|$)", re.IGNORECASE),
+     "directory"),
     (re.compile(r"\bselect\b.+\bfrom\b", re.IGNORECASE), "sql"),
 )  # fmt: skip
 

@@ -139,6 +139,8 @@ def _adapter(name: str, annotation: Any, names: Names, owner: str) -> Adapter:
 
 def _hints(annotations: dict[str, Any], names: Names, owner: str) -> dict[str, Any]:
     """Annotations that are text, or hold some, as what they name."""
+    if not annotations:
+        return {}
     holder = types.SimpleNamespace(__annotations__=annotations)
     try:
         try:

@@ -1,7 +1,8 @@
 """Daemon threads for jobs that belong together, in copies of the context of whoever begins them.
 
 Unlike `concurrent.futures`, nobody waits for them when something else matters: an interrupt or a time limit leaves them behind, and
-the process can end while they run. Where threads cannot be had, the jobs run one after the other. Nothing here knows a tool.
+the process can end while they run; what they wait for on the background loop is cancelled. Where threads cannot be had, the jobs
+run one after the other. Nothing here knows a tool.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from nb_agent.background import left_behind
 
 __all__ = ["Threads"]
 
@@ -26,8 +29,12 @@ _LOOK: Final = 0.05
 class _Job(Generic[T]):
     place: int
     run: Callable[[], T]
-    context: contextvars.Context  # a copy: it carries where print and display go
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)  # it carries where print and display go
+    left: threading.Event = field(default_factory=threading.Event)
     began: float | None = None
+
+    def __post_init__(self) -> None:
+        self.context.run(left_behind.set, self.left)
 
 
 class Threads(Generic[T]):
@@ -49,7 +56,7 @@ class Threads(Generic[T]):
 
     def begin(self, jobs: Sequence[Callable[[], T]]) -> None:
         """Start as many threads as there are jobs, within the limit."""
-        self._open = {place: _Job(place, run, contextvars.copy_context()) for place, run in enumerate(jobs)}
+        self._open = {place: _Job(place, run) for place, run in enumerate(jobs)}
         self._waiting.extend(self._open.values())
         for _ in jobs[: self._most]:
             self._start()
@@ -81,6 +88,8 @@ class Threads(Generic[T]):
     def leave(self) -> None:
         """Begin nothing more, and wait for nothing."""
         self._waiting.clear()
+        for job in self._open.values():
+            job.left.set()
         self._open = {}
 
     def _start(self) -> None:
@@ -107,7 +116,7 @@ class Threads(Generic[T]):
         now, seconds = self._clock(), self._seconds
         late = [job.place for job in self._open.values() if job.began is not None and now - job.began >= seconds]
         for place in late:
-            del self._open[place]
+            self._open.pop(place).left.set()
             if self._waiting:
                 self._start()  # the other thread may never be free again
         return late

@@ -208,7 +208,7 @@ export function standing(state) {
   const open = round.calls.filter((call) => !call.result).map((call) => call.name);
   let text = `running: round ${round.number} done`;
   if (open.length) text = `running ${open.join(", ")}`;
-  else if (!round.reply) text = round.live ? `running: reply ${round.number} is coming` : `running: waiting for reply ${round.number}`;
+  else if (!round.reply) text = `running: ${round.live ? "" : "waiting for "}reply ${round.number}${round.live ? " is coming" : ""}`;
   return { kind: "running", text };
 }
 
@@ -279,7 +279,8 @@ export function summary(value) {
   const said = [];
   if (value.role ?? value.type) said.push(value.role ?? value.type);
   const parts = Array.isArray(value.content) ? value.content : Array.isArray(value.parts) ? value.parts : [];
-  const calls = [...(Array.isArray(value.tool_calls) ? value.tool_calls : []), ...parts.filter((part) => part?.type === "tool_use" || part?.functionCall)];
+  const asked = Array.isArray(value.tool_calls) ? value.tool_calls : [];
+  const calls = [...asked, ...parts.filter((part) => part?.type === "tool_use" || part?.functionCall)];
   if (calls.length) said.push(`calls ${calls.map((call) => nameOf(call) ?? call?.functionCall?.name).join(", ")}`);
   if (value.tool_call_id ?? value.call_id) said.push(`answers ${value.tool_call_id ?? value.call_id}`);
   if (nameOf(value)) said.push(nameOf(value));
@@ -494,7 +495,8 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
     node.row.replaceChildren(text, tail);
     if (node.folds) node.el.setAttribute("aria-expanded", String(node.open));
     const size = number === undefined ? "" : `, ${plural(number, "token")}`;
-    node.el.setAttribute("aria-label", text.textContent.replace(/^[▸▾]/, "") + size);
+    const heard = [...(name.length ? [name[0].textContent, ": "] : []), ...wordsOf({ ...node, open: false })];
+    node.el.setAttribute("aria-label", heard.map((part) => part.textContent ?? part).join("") + size);
   }
 
   function make(path, part) {
@@ -850,11 +852,11 @@ function callView(page, item, index, place) {
     if (call.result === result) return;
     result = call.result;
     const pictures = (result?.images ?? []).map(picture);
-    const words = result && (result.text || !pictures.length) ? [block(result.text || "(empty)", "result")] : [];
+    const said = result && (result.text || !pictures.length) ? [block(result.text || "(empty)", "result")] : [];
     const nothing = result ? [] : [h("p", { class: "nba-dim" }, "None yet.")];
     const trace = call.traceback ? [h("details", { class: "nba-details" },
       h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : [];
-    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...words, ...pictures, ...trace);
+    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...trace);
   }
   update();
   const title = h("h4", { class: "nba-title nba-signature" }, h("code", {}, signature(first.name, first.arguments)), small);
@@ -933,7 +935,8 @@ function meter(page) {
       piece.title = `${words(part)}: ${count(tokens.parts[part])}`;
       stack.append(piece);
     }
-    const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, bar("window", Math.min(tokens.total, room ?? 0), room ?? 1));
+    const filled = bar("window", Math.min(tokens.total, room ?? 0), room ?? 1);
+    const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, filled);
     const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1),
       `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null)));
     const rows = parts.map((part) => [words(part), count(tokens.parts[part]), percent(tokens.parts[part], tokens.total)]);
@@ -1064,6 +1067,8 @@ export function mount(el, state) {
   const memories = new Map();
   let whole = null; // the request bodies, put together when first asked for
   let view = null;
+  let low = true; // whether the end of the pane is in sight
+  let frame = 0;
   const page = {
     state: structuredClone(state),
     item: "",
@@ -1102,22 +1107,31 @@ export function mount(el, state) {
       view = viewOf(page, item);
       pane.replaceChildren(view.el);
       pane.scrollTop = 0;
+      low = true;
       rounds.mark(item);
     }
     gauge.update();
     top.update();
   }
 
+  /** Stay at the end of a text that grows. Measured once a frame: to ask for a height after each piece would cost seconds. */
+  function keepLow() {
+    if (frame || !low) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      pane.scrollTop = pane.scrollHeight;
+    });
+  }
+
   function refresh(changed) {
     const { state: now } = page;
     for (const index of changed) if (now.rounds[index]) rounds.update(index);
-    const low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24;
     if (page.following || !page.item) choose(items(now).pop(), page.following);
     else top.update();
     const shown = page.item && changed.has(+page.item.split("/")[0]);
     if (shown) view.update?.();
     gauge.update();
-    if (shown && low && page.following) pane.scrollTop = pane.scrollHeight;
+    if (shown && page.following) keepLow();
     if (!page.item && !empty.isConnected) pane.replaceChildren(empty);
     root.dataset.rounds = now.rounds.length;
     root.dataset.status = now.ending ? "ended" : "running";
@@ -1180,12 +1194,13 @@ export function mount(el, state) {
   on(root, "input", (event) => page.typed.get(event.target)?.());
   on(pane, "pointerdown", () => page.item && page.following && choose(page.item, false)); // whoever reads is not led away
   on(pane, "focusin", () => page.item && page.following && choose(page.item, false));
+  on(pane, "scroll", () => (low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24));
   on(window, "keydown", press, { capture: true });
 
   const colour = () => (root.dataset.theme = darkHost(root) ? "dark" : "light");
   const watch = new MutationObserver(colour);
   for (const place of [document.body, document.documentElement]) {
-    watch.observe(place, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-vscode-theme-kind"] });
+    watch.observe(place, { attributeFilter: ["class", "style", "data-jp-theme-light", "data-vscode-theme-kind"] });
   }
   on(matchMedia("(prefers-color-scheme: dark)"), "change", colour);
   el.append(root);
@@ -1199,6 +1214,7 @@ export function mount(el, state) {
       undo.abort();
       watch.disconnect();
       timers.forEach(clearTimeout);
+      cancelAnimationFrame(frame);
       root.remove();
     },
   };
