@@ -4,12 +4,12 @@ import copy
 import json
 
 import pytest
+from samples import ANSWER, PROMPT, bodies, failing_events, fold, hostile_events, request, state_of, three_round_events
 
 from nb_agent.events import Delta, ReplyDone, RequestReady, RunEnded, RunStarted, Step, ToolAsked, ToolDone
 from nb_agent.messages import Image, Message, Piece, Reply, Text, ToolCall, ToolResult
 from nb_agent.usage import Usage
 from nb_agent.views.fold import MOST_CHARACTERS, Fold, change_state
-from tests.samples import ANSWER, PROMPT, bodies, failing_events, fold, hostile_events, request, state_of, three_round_events
 
 RUNS = [three_round_events, failing_events, hostile_events]
 

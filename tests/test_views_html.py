@@ -6,12 +6,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from samples import ANSWER, PROMPT, RESULTS, bodies, failing_events, hostile_events, request, state_of, three_round_events
 
 from nb_agent.events import Delta, RequestReady, RunEnded, RunStarted, ToolDone
 from nb_agent.messages import PARTS, Image, Piece, Text, ToolResult
 from nb_agent.views.fold import Fold
 from nb_agent.views.html import COLOURS, page
-from tests.samples import ANSWER, PROMPT, RESULTS, bodies, failing_events, hostile_events, request, state_of, three_round_events
 
 VOID = {"img"}
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
+from samples import ANSWER, count, failing_events, fold, hostile_events, state_of, three_round_events
 
 from nb_agent.views import fold as folding
 from nb_agent.views import html, text
 from nb_agent.views.fold import Fold
-from tests.samples import ANSWER, count, failing_events, fold, hostile_events, state_of, three_round_events
 
 HERE = Path(__file__).parent
 STATIC = Path(folding.__file__).parent / "static"
@@ -287,9 +287,8 @@ def test_streamed_text_grows_in_place(mounted):
         apply(page, some)
     assert page.locator(".nba-status").inner_text() == "running: reply 3 is coming"
     assert "coming…" in page.locator(".nba-title").inner_text()
-    page.evaluate(
-        "() => { window.node = document.querySelector('.nba-answer').firstChild; getSelection().setBaseAndExtent(node, 0, node, 6); }"
-    )
+    page.evaluate("window.node = document.querySelector('.nba-answer').firstChild")
+    page.evaluate("getSelection().setBaseAndExtent(node, 0, node, 6)")
     had = page.locator(".nba-answer").inner_text()
     assert ANSWER.startswith(had)
     for some in changes[-10:]:
@@ -315,9 +314,8 @@ def test_focus_folding_and_scroll_stay_while_it_goes_on(mounted):
         apply(page, some)
     button(page, "Request 1").click()
     page.get_by_role("treeitem", name='"tools"').locator(".nba-row").click()
-    page.evaluate(
-        "() => { document.querySelector('.nba-pane').style.maxHeight = '90px'; document.querySelector('.nba-pane').scrollTop = 60; window.tree = document.querySelector('.nba-tree'); }"
-    )
+    page.evaluate("window.tree = document.querySelector('.nba-tree')")
+    page.locator(".nba-pane").evaluate("(pane) => { pane.style.maxHeight = '90px'; pane.scrollTop = 60; }")
     before = focused(page)
     for some in changes[20:]:
         apply(page, some)
@@ -338,6 +336,19 @@ def test_3000_pieces_are_drawn_in_time(mounted):
     }""")
     assert page.locator(".nba-answer").inner_text().rstrip().endswith("word 2999")
     assert took < 3_000
+
+
+def test_the_end_of_a_growing_text_stays_in_sight_until_somebody_scrolls_up(mounted):
+    page = mounted(state_of(list(three_round_events())[:3]))
+    end = "(pane) => pane.scrollHeight > pane.clientHeight && pane.scrollHeight - pane.scrollTop - pane.clientHeight < 2"
+    more = [["add", ["rounds", 0, "live", "text"], "a line of text\n" * 60]]
+    for _ in range(3):
+        apply(page, more)
+        page.wait_for_function(f"({end})(document.querySelector('.nba-pane'))")
+    page.locator(".nba-pane").evaluate("(pane) => new Promise((done) => { pane.onscroll = done; pane.scrollTop = 40; })")
+    apply(page, more)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.locator(".nba-pane").evaluate("(pane) => pane.scrollTop") == 40
 
 
 def test_the_status_is_announced_only_when_it_changes(mounted):
@@ -548,35 +559,52 @@ def test_two_views_of_one_run_do_not_disturb_each_other(mounted):
 # ------------------------------------------------------------------------------------------------------- the widget
 
 MODEL = """(state) => {
-  const heard = new Set();
+  const heard = { "msg:custom": new Set(), "change:truth": new Set() };
   window.sent = [];
-  window.model = { get: () => state, send: (message) => sent.push(message), on: (_, fn) => heard.add(fn), off: (_, fn) => heard.delete(fn) };
-  window.say = (message) => heard.forEach((fn) => fn(message));
-  window.listeners = () => heard.size;
-  window.undo = m.default.render({ model, el: document.getElementById('here') });
+  window.truth = { seq: 0, state };
+  window.say = (message) => heard["msg:custom"].forEach((fn) => fn(message));
+  window.push = (value) => { window.truth = value; heard["change:truth"].forEach((fn) => fn()); };
+  window.listeners = () => heard["msg:custom"].size + heard["change:truth"].size;
+  const on = (kind, fn) => heard[kind].add(fn);
+  const off = (kind, fn) => heard[kind].delete(fn);
+  const model = { get: () => window.truth, send: (message) => sent.push(message), on, off };
+  window.undo = m.default.render({ model, el: document.getElementById("here") });
 }"""
 
 
-def test_the_widget_says_hello_until_the_state_comes_and_then_follows(new_page):
-    state, changes = fold(three_round_events())
+def say(page, seq, changes):
+    page.evaluate("(message) => say(message)", {"type": "changes", "seq": seq, "changes": changes})
+
+
+def test_the_widget_follows_from_its_first_message_though_nobody_answers(new_page):
+    _, changes = fold(three_round_events())
+    page = new_page()
+    page.evaluate(MODEL, Fold().state)
+    for number, some in enumerate(changes, 1):
+        say(page, number, some)
+    assert page.locator(".nba").get_attribute("data-status") == "ended"
+    assert page.locator(".nba-answer").inner_text() == ANSWER
+
+
+def test_the_widget_says_hello_until_the_state_comes(new_page):
+    _, changes = fold(three_round_events())
     page = new_page()
     page.evaluate(MODEL, Fold().state)
     page.wait_for_function("sent.length >= 3")
+    assert page.evaluate("new Set(sent.map((message) => JSON.stringify(message))).size") == 1
     assert page.evaluate("sent[0].type") == "hello"
     middle = fold(list(three_round_events())[:30])[0]
     page.evaluate("(state) => say({ type: 'state', seq: 30, state })", middle)
     told = page.evaluate("sent.length")
-    page.evaluate("(changes) => say({ type: 'changes', seq: 30, changes })", changes[29])  # it is in the state already
+    say(page, 30, changes[29])  # it is in the state already
     for number, some in enumerate(changes[30:], 31):
-        page.evaluate("(message) => say(message)", {"type": "changes", "seq": number, "changes": some})
-    assert page.locator(".nba").get_attribute("data-status") == "ended"
+        say(page, number, some)
     assert page.locator(".nba-answer").inner_text() == ANSWER
     page.wait_for_timeout(400)
     assert page.evaluate("sent.length") == told
     page.evaluate("undo()")
     assert page.evaluate("listeners()") == 0
     assert page.locator("#here").inner_html() == ""
-    assert state["ending"]["reason"] == "stop"
 
 
 def test_the_widget_asks_again_when_a_message_is_missing(new_page):
@@ -585,11 +613,28 @@ def test_the_widget_asks_again_when_a_message_is_missing(new_page):
     page.evaluate(MODEL, Fold().state)
     page.evaluate("(state) => say({ type: 'state', seq: 0, state })", Fold().state)
     before = page.evaluate("sent.length")
-    page.evaluate("(message) => say(message)", {"type": "changes", "seq": 2, "changes": changes[1]})
+    say(page, 2, changes[1])
     assert page.locator(".nba").get_attribute("data-rounds") == "0"
     page.wait_for_function(f"sent.length > {before}")
-    page.evaluate("(state) => say({ type: 'state', seq: 9, state })", state)
+    page.evaluate("(state) => say({ type: 'state', seq: 90, state })", state)
     assert page.locator(".nba").get_attribute("data-rounds") == "3"
+
+
+def test_a_truth_that_comes_unasked_closes_a_gap_and_is_never_taken_back(new_page):
+    state, changes = fold(three_round_events())
+    page = new_page()
+    page.evaluate(MODEL, Fold().state)
+    for number in range(20, 31):  # the first nineteen came before there was a view
+        say(page, number, changes[number - 1])
+    assert page.locator(".nba").get_attribute("data-rounds") == "0"
+    page.evaluate("(state) => push({ seq: 24, state })", fold(list(three_round_events())[:24])[0])
+    assert page.locator(".nba").get_attribute("data-rounds") == "2"
+    for number, some in enumerate(changes[30:], 31):
+        say(page, number, some)
+    assert page.locator(".nba").inner_text().count("ended: stop") == 1
+    page.evaluate("(state) => push({ seq: 24, state })", Fold().state)
+    assert page.locator(".nba").get_attribute("data-rounds") == "3"
+    assert state["ending"]
 
 
 # ------------------------------------------------------------------------------------------------------- the saved page

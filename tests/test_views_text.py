@@ -1,12 +1,12 @@
 """text.py: the run as plain text, and the words that html.py shares."""
 
 import pytest
+from samples import ANSWER, PROMPT, failing_events, hostile_events, request, state_of, three_round_events
 
 from nb_agent.events import ENDINGS, Delta, RequestReady, RunEnded, RunStarted, ToolAsked
 from nb_agent.messages import PARTS, Piece
 from nb_agent.views.fold import Fold
 from nb_agent.views.text import MOST, NEXT, WORDS, answer, compared, fault, percent, seconds, signature, text, totals, visible
-from tests.samples import ANSWER, PROMPT, failing_events, hostile_events, request, state_of, three_round_events
 
 
 def test_the_text_has_the_question_the_tools_and_the_answer(cases):

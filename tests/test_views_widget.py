@@ -4,12 +4,12 @@ import json
 from copy import deepcopy
 
 import pytest
+from samples import fold, three_round_events
 
 from nb_agent.views import html, text
 from nb_agent.views import widget as module
 from nb_agent.views.fold import Fold, change_state
 from nb_agent.views.widget import Inspector, merge
-from tests.samples import fold, three_round_events
 
 
 @pytest.fixture
@@ -113,10 +113,23 @@ def test_other_messages_are_left_alone(sent, content):
 def test_the_trait_holds_the_newest_state_for_a_page_that_is_loaded_again(sent):
     inspector = Inspector({"text": "a"})
     inspector.apply([["add", ["text"], "b"]])
-    assert inspector.get_state("state") == {"state": {"text": "ab"}}
+    assert inspector.get_state("truth") == {"truth": {"seq": 1, "state": {"text": "ab"}}}
     sent.clear()
     inspector.settle()
-    assert sent == [{"type": "trait", "key": "state"}]
+    assert sent == [{"type": "trait", "key": "truth"}]
+
+
+def test_the_truth_is_sent_unasked_after_twice_the_time_until_a_view_was_heard(sent, clock):
+    inspector = Inspector({"text": ""})
+    sent.clear()
+    at = []
+    for tick in range(200):
+        clock.now = 100 + tick / 10
+        if tick == 150:
+            hello(inspector)
+        inspector.apply([["add", ["text"], "x"]])
+        at += [tick / 10] if sent[-1]["type"] == "trait" else []
+    assert at == [0.3, 0.5, 1.0, 2.0, 4.0, 8.0]
 
 
 def test_the_widget_keeps_its_own_copy(sent):

@@ -1,7 +1,7 @@
 """Exercises that check themselves: `check` says ✓, ✗ with what is wrong, or that it is not solved yet; it never raises.
 
-The small readers (`calls_in`, `results_in`, `rounds_in`, `written_history`) take a run apart for a lesson. Unlike a test nothing here
-stops a notebook: Run All goes through, solved or not.
+The small readers (`calls_in`, `results_in`, `rounds_in`, `written_history`) take a run apart for a lesson. Unlike a test nothing
+here stops a notebook: Run All goes through, solved or not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nb_agent.run import Run
 __all__ = ["WRITE_HERE", "Asked", "calls_in", "check", "is_open", "results_in", "rounds_in", "written_history"]
 
 #: How the prompt of an exercise begins while nobody has written one.
-WRITE_HERE: Final = "Write your prompt here"
+WRITE_HERE: Final = "Your prompt goes here"
 
 #: Characters of a value that a failing check shows.
 _MOST_SHOWN: Final = 200

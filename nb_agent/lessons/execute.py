@@ -100,8 +100,8 @@ def execute(paths: Sequence[Path], *, folder: Path | None = None) -> list[Outcom
 def _read(path: Path) -> NotebookNode:
     try:
         return nbformat.read(path, as_version=4)  # type: ignore[no-any-return,no-untyped-call]  # nbformat is half typed
-    except (OSError, ValueError, AttributeError) as error:
-        raise SettingError(f"{str(path)!r} holds no notebook: {error}") from None
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
+        raise SettingError(f"{str(path)!r} holds no notebook: {' '.join(str(error).split())[:300]}") from None
 
 
 async def _execute(books: list[tuple[Path, NotebookNode]], folder: Path | None) -> list[Outcome]:
@@ -120,6 +120,7 @@ async def _execute_one(path: Path, book: NotebookNode, folder: Path, free: async
                 store_widget_state=False,
                 record_timing=False,
                 coalesce_streams=True,
+                extra_arguments=["--log-level=ERROR"],  # kernels of 7.4 and later warn of their loopback sockets
                 resources={"metadata": {"path": str(folder)}},
             )
             begun = time.monotonic()

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from nb_agent.messages import Definition
-from nb_agent.mock.filling import Filled, Prompt, fill
+from nb_agent.mock.filling import Filled, fill
 from nb_agent.mock.params import Param, params
+from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding
 from nb_agent.mock.words import GENERIC, concepts, pieces
 
@@ -91,8 +92,9 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     for pick in picks:
         known |= concepts(_local(pick.tool.name)).union(*(param.words for param in params(pick.tool)))
         taken |= pick.filled.used
+        known |= frozenset[str]().union(*(concepts(pick.filled.rows[0].get(name, "")) for name in _statements(pick.tool)))
     own = concepts(_local(tool.name))
-    new = prompt.places.keys() - known
+    new = frozenset(prompt.places.keys() - known)
     named = own & new
     score = sum(0.3 if concept in GENERIC else 1.0 for concept in named)
     described = concepts(tool.description) & new - own
@@ -102,14 +104,19 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     if not picks or filled.used - taken:
         score += 0.5 * min(filled.strong, 2 if picks else 3)
     score += (
-        _verb(tool, prompt, named=bool(named), further=bool(picks))
+        _verb(tool, prompt, named=bool(named - GENERIC), further=bool(picks))
         + _by_name(tool, prompt)
-        + _server(tool, prompt, matched=bool(score))
+        + (_server(tool, new) if score else 0)
     )
     if picks and filled.missing and own & _PEOPLE and _asks_who(prompt, picks):
         score += 1.0
     spots = [place for concept in (named or described) for place in prompt.places[concept]]
     return Pick(tool, filled, tuple(sorted(spots)), score)
+
+
+def _statements(tool: Definition) -> list[str]:
+    """The names of the parameters that take SQL: what a statement names is asked of that tool and of no other."""
+    return [param.name for param in params(tool) if "sql" in param.likes]
 
 
 def _asks_who(prompt: Prompt, picks: list[Pick]) -> bool:
@@ -137,10 +144,10 @@ def _by_name(tool: Definition, prompt: Prompt) -> float:
     return 5 if re.search(rf"`{written}`|\b{written}\(" if plain else written, prompt.text) else 0
 
 
-def _server(tool: Definition, prompt: Prompt, *, matched: bool) -> float:
+def _server(tool: Definition, new: frozenset[str]) -> float:
     """A little for the server's name: it tells tools of the same name apart."""
     prefix = tool.name.rsplit("__", 1)[0] if "__" in tool.name else ""
-    return 0.4 if matched and concepts(prefix) & prompt.places.keys() else 0
+    return 0.4 if concepts(prefix) & new else 0
 
 
 def _due(pick: Pick, prompt: Prompt, tools: tuple[Definition, ...], picks: list[Pick], fills: dict[str, Filled]) -> bool:

@@ -13,23 +13,14 @@ from itertools import pairwise, product
 from typing import Any, Final
 
 from nb_agent.messages import Definition
-from nb_agent.mock.params import Param, convert, near, of_schema, params, related, suits
+from nb_agent.mock.params import Param, convert, near, params, related, suits
 from nb_agent.mock.phrases import flag, free_text, options, statement
-from nb_agent.mock.reading import Finding, after_words, findings
-from nb_agent.mock.words import concepts, places, turns
+from nb_agent.mock.prompts import Prompt
+from nb_agent.mock.reading import Finding, after_words
+from nb_agent.mock.words import concepts
 from nb_agent.values import JSON
 
-__all__ = ["Filled", "Prompt", "fill", "invented", "read"]
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt with what was found in it. ``rivals`` are the parameters of all tools: a code belongs to whom it is named after."""
-
-    text: str
-    found: tuple[Finding, ...]
-    places: dict[str, list[int]]
-    rivals: tuple[Param, ...] = ()
+__all__ = ["Filled", "fill"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +44,7 @@ class Filled:
 _LEAST: Final = {True: 2.0, False: 5.0}
 #: Kinds that say themselves what they are: they need less to go to an optional parameter that takes them.
 _PLAIN_KINDS: Final = frozenset({"path", "email", "url", "date", "time", "glob", "expression"})
-_LITERAL: Final = frozenset({"code", "path", "glob", "url", "email"})
 _MOST_CALLS: Final = 12
-_MOST_FINDINGS: Final = 60  # a page pasted into a prompt holds thousands
 _STRONG: Final = 6.0
 _SURE: Final = 8.0
 _ALIKE: Final = 5.5  # the first of a list has the preposition, and may be the example itself
@@ -64,28 +53,6 @@ _COORDINATED: Final = re.compile(
     re.IGNORECASE,
 )
 _OTHER_ACT: Final = re.compile(r"\b(?:tell|send|email|write|save|give|compare|let|show|put|report)\b", re.IGNORECASE)
-
-
-def read(text: str, tools: tuple[Definition, ...] = ()) -> Prompt:
-    """A prompt, read once for all tools. The words of a value say nothing of what is asked: a code is no mention of its prefix."""
-    named = frozenset[str]().union(*(concepts(tool.name) for tool in tools))
-    trimmed = [_trimmed(finding, named) for finding in findings(text)[:_MOST_FINDINGS]]
-    found = [f for f in trimmed if f.kind != "name" or not concepts(f.text) or concepts(f.text) - named]
-    asked = text
-    for finding in found:
-        if finding.marked or (finding.kind in _LITERAL and text[finding.start : finding.end] == finding.text):
-            asked = asked[: finding.start] + " " * (finding.end - finding.start) + asked[finding.end :]
-    if written := statement(asked):
-        asked = asked[: written[0]] + " " * (written[1] - written[0]) + asked[written[1] :]
-    return Prompt(text, tuple(found), {**places(asked), **turns(text)}, tuple(param for tool in tools for param in params(tool)))
-
-
-def _trimmed(finding: Finding, named: frozenset[str]) -> Finding:
-    """A name without a tool's verb that a sentence begins with: "Greet Alice"."""
-    first, _, rest = finding.text.partition(" ")
-    if finding.kind != "name" or not rest or not concepts(first) or concepts(first) - named:
-        return finding
-    return replace(finding, text=rest, start=finding.end - len(rest))
 
 
 @dataclass
@@ -305,20 +272,3 @@ def _by_turns(columns: list[list[tuple[int, Any]]]) -> bool:
 def _nearest(column: list[tuple[int, Any]], place: int) -> tuple[int, Any]:
     """The value that is named next after ``place``, or else the last one before it."""
     return min(column, key=lambda value: (value[0] < place, abs(value[0] - place)))
-
-
-def invented(schema: JSON) -> Any:
-    """A value that a schema allows, for a call that is demanded though the prompt has none."""
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return schema["enum"][0]
-    if "default" in schema:
-        return schema["default"]
-    param = of_schema({"properties": {"it": schema}}, {})[0]
-    kind = param.type
-    if param.examples and kind == "string":
-        return param.examples[0]
-    if kind == "object":
-        inner = of_schema(schema, schema)
-        return {part.name: invented(part.schema) for part in inner if part.required or not schema.get("required")}
-    low = schema.get("minimum", 1)
-    return {"integer": low, "number": low, "boolean": False, "array": [], "null": None}.get(kind, "example")

@@ -99,7 +99,8 @@ _PLACES: Final = frozenset(
 #: The words before a number that lead to a limit, by the words of the parameter's name.
 _LIMITS: Final = (
     (frozenset("max maximum limit highest top count most n number budget until".split()),
-     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within)\s+[$€£¥]?$", re.IGNORECASE)),
+     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|show|list|give me|return)\s+[$€£¥]?$",
+                re.IGNORECASE)),
     (frozenset("min minimum least lowest from".split()),
      re.compile(r"\b(?:over|above|more than|at least|min(?:imum)?)\s+[$€£¥]?$", re.IGNORECASE)),
 )  # fmt: skip

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from nb_agent.mock.params import Param
+from nb_agent.mock.params import Param, of_schema
 from nb_agent.mock.words import concepts, pieces
+from nb_agent.values import JSON
 
-__all__ = ["flag", "free_text", "options", "statement"]
+__all__ = ["flag", "free_text", "invented", "options", "statement"]
 
 _DEGREES: Final = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "metric": "celsius", "imperial": "fahrenheit"}
 _NO: Final = re.compile(
@@ -117,3 +118,20 @@ def _sql(param: Param, prompt: str) -> str | None:
     counted = re.search(r"\bhow many\b|\bcount\b|\bnumber of\b|多少|几个", prompt, re.IGNORECASE)
     columns, rest = ("COUNT(*) AS n", "") if counted else ("*", " LIMIT 10")
     return f"SELECT {columns} FROM {table.group(1)}{rest}"  # noqa: S608  a model writes SQL; the tool has to be safe, not the text
+
+
+def invented(schema: JSON) -> Any:
+    """A value that a schema allows, for a call that is demanded though the prompt has none."""
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    if "default" in schema:
+        return schema["default"]
+    param = of_schema({"properties": {"it": schema}}, {})[0]
+    kind = param.type
+    if param.examples and kind == "string":
+        return param.examples[0]
+    if kind == "object":
+        inner = of_schema(schema, schema)
+        return {part.name: invented(part.schema) for part in inner if part.required or not schema.get("required")}
+    low = schema.get("minimum", 1)
+    return {"integer": low, "number": low, "boolean": False, "array": [], "null": None}.get(kind, "example")

@@ -17,9 +17,11 @@ from nb_agent.messages import Definition, Message
 from nb_agent.mock import scenarios
 from nb_agent.mock.answers import ask_for, introduce, report
 from nb_agent.mock.choosing import Pick, about, choose, makes
-from nb_agent.mock.filling import Prompt, fill, invented, read
+from nb_agent.mock.filling import fill
 from nb_agent.mock.params import Param, of_schema, params
+from nb_agent.mock.phrases import invented
 from nb_agent.mock.plans import NOT_RUN, Ask, Call, Outcome, Plan, outcomes, turn_of
+from nb_agent.mock.prompts import Prompt, read
 from nb_agent.mock.supply import supply
 from nb_agent.values import JSON, dumps
 

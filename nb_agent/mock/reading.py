@@ -21,8 +21,9 @@ class Finding:
     """A value in a prompt.
 
     Attributes:
-        kind: ``text`` (quoted, no other kind), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``, ``expression``,
-            ``code``, ``number``, ``symbol`` (capitals), ``name`` (of a place, person, thing) or ``plain`` (a word that may be a value).
+        kind: ``text`` (quoted, and none of the others), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``,
+            ``expression``, ``code``, ``number``, ``symbol`` (capitals), ``name`` (of a place, a person, a thing) or ``plain``
+            (a word that may be a value).
         marked: whether it stood in quotes or backticks.
     """
 
@@ -55,7 +56,7 @@ _PATTERNS: Final = tuple(
         ),
         ("url", r"https?://[^\s，。；）)>]+[^\s，。；）)>.,;:!?]", 0),
         ("email", rf"{_L}[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", 0),
-        ("glob", r"[\w./-]*\*(?=[\w./*-]*[A-Za-z/])[\w./*-]*\w", re.ASCII),
+        ("glob", r"(?<![\w./*-])[\w./-]*\*(?=[\w./*-]*[A-Za-z/])[\w./*-]*\w", re.ASCII),
         (
             "date",
             rf"{_L}\d{{4}}-\d\d-\d\d(?:T[\d:]+Z?)?{_R}|\d{{4}}年\d{{1,2}}月\d{{1,2}}日|{_L}\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}}{_R}",
@@ -71,12 +72,12 @@ _PATTERNS: Final = tuple(
         ("time", rf"{_L}\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?{_R}|{_L}\d{{1,2}} ?[ap]m{_R}", re.IGNORECASE),
         (
             "path",
-            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/?)+|{_L}(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}|(?<![\w/])\.{{1,2}}/?(?=\s|$)",
+            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/?)+|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}|(?<![\w/])\.{{1,2}}/?(?=\s|$)",
             re.ASCII,
         ),
-        ("path", rf"{_L}[\w.-]*[\w-]\.(?:{_EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
+        ("path", rf"(?<![\w./-])[\w.-]*[\w-]\.(?:{_EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
-        ("expression", r"(?<![\w-])\(*\d[\d.]*(?:\s*(?:[-+*/×÷^%]|\*\*)\s*\(*\d[\d.]*\)*)+", re.ASCII),
+        ("expression", r"(?<![\w(-])\({0,8}\d[\d.]*(?:\s*(?:[-+*/×÷^%]|\*\*)\s*\(*\d[\d.]*\)*)+", re.ASCII),
         (
             "code",
             rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
@@ -89,16 +90,18 @@ _PATTERNS: Final = tuple(
     )
 )
 
+_MOST_READ: Final = 6000  # characters: a page of text that was pasted holds no arguments
 #: Words that open a sentence or stand in capitals and name nothing.
 _NO_NAME: Final = frozenset(
-    "what what's whats who who's where when which why how how's is are was were do does did can could will would should may please "
-    "the a an and or but then also if for in on at to from with of by it i i'm i'd my we our you your he she they this that these "
-    "those there here give get show tell find list look search check read write open save send create make add compute calculate "
-    "compare convert translate run use call ask answer explain describe summarize summarise go let let's see set put take book "
-    "reserve order buy cancel delete remove update say repeat reply hello hi hey thanks thank yes no ok okay first second next last "
-    "finally now after before both each every all any some more report return count sum multiply divide subtract plus celsius "
-    "fahrenheit markdown python json yaml csv sql api id ids sku url am pm ceo mcp llm ai faq html pdf utf degrees need want roll "
-    "query fetch lookup track schedule remind draw plot generate once using about how's store load print display".split()
+    "what what's whats who who's where when which why how how's is are was were do does did can could will would should may "
+    "please the a an and or but then also if for in on at to from with of by it i i'm i'd my we our you your he she they "
+    "this that these those there here give get show tell find list look search check read write open save send create make "
+    "add compute calculate compare convert translate run use call ask answer explain describe summarize summarise go let "
+    "let's see set put take book reserve order buy cancel delete remove update say repeat reply hello hi hey thanks thank "
+    "yes no ok okay first second next last finally now after before both each every all any some more report return count "
+    "sum multiply divide subtract plus celsius fahrenheit markdown python json yaml csv sql api id ids sku url am pm ceo "
+    "mcp llm ai faq html pdf utf degrees need want roll query fetch lookup track schedule remind draw plot generate once "
+    "using about store load print display".split()
 )
 _FILES: Final = {
     "markdown": "md", "python": "py", "json": "json", "yaml": "yaml", "csv": "csv", "text": "txt", "toml": "toml", "html": "html",
@@ -113,7 +116,9 @@ _CURRENCIES: Final = {
 }  # fmt: skip
 _MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in _CURRENCIES), re.IGNORECASE)
 _FOLDER: Final = re.compile(
-    rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]+)\s+(?:folder|directory|dir){_R}|([\w.-]+?|当前)\s*(?:目录|文件夹)|{_L}(?:folder|directory)\s+([\w./-]*\w)",
+    rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]{{1,40}})\s+(?:folder|directory|dir){_R}"
+    r"|([A-Za-z0-9_.-]{1,40}|当前)\s*(?:目录|文件夹)"
+    rf"|{_L}(?:folder|directory)\s+([\w./-]*\w)",
     re.IGNORECASE,
 )
 _NO_FOLDER: Final = frozenset(
@@ -152,8 +157,9 @@ def kind_of(text: str) -> str:
 
 
 def findings(prompt: str) -> list[Finding]:
-    """All values in a prompt, in their order."""
+    """The values in the first page of a prompt, in their order."""
     found: list[Finding] = []
+    prompt = prompt[:_MOST_READ]
     free = prompt  # what has been taken is blanked out, so places stay right
     for match in _FILE_WORDS.finditer(prompt):
         kind = (match.group(1) or match.group(2)).lower()

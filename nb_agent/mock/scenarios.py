@@ -165,46 +165,28 @@ def _done(prompt: str, tools: Tools, done: tuple[Outcome, ...]) -> Plan:
 
 # ------------------------------------------------------------------------------------------------------------ slow text
 
-_STORY: Final = "\n\n".join(
-    (
-        (
-            "A prompt sets out from a notebook cell. It does not travel alone: the system message goes first, the "
-            "definitions of the tools ride along, and all of it is counted in tokens before it leaves."
-        ),
-        (
-            "The model reads everything from the first word to the last, every time, for it remembers nothing. It cannot "
-            "open a file, look up an order or ask for the weather. All it can do is write, and one of the things that it "
-            "can write is a wish: please call this tool, with these arguments."
-        ),
-        (
-            "The host reads the wish and is careful. Is there such a tool? Do the arguments parse, and do they fit the "
-            "schema? May it run? Only then does it run, and whatever comes of it, a value or an error, goes into the "
-            "history as one more message."
-        ),
-        (
-            "So the history has grown, and the whole of it sets out again. Round after round the request is a little longer "
-            "and the model knows a little more, until there is nothing left to wish for."
-        ),
-        (
-            "Then the model writes its last answer, the loop comes to rest, and the cell is done. What happened on the way "
-            "stands in the notebook, round by round, for anybody to read."
-        ),
-    )
+_STORY: Final = (
+    "A prompt sets out from a notebook cell. It does not travel alone: the system message goes first, the definitions of "
+    "the tools ride along, and all of it is counted in tokens before it leaves.\n\n"
+    "The model reads everything from the first word to the last, every time, for it remembers nothing. It cannot open a "
+    "file, look up an order or ask for the weather. All it can do is write, and one of the things that it can write is a "
+    "wish: please call this tool, with these arguments.\n\n"
+    "The host reads the wish and is careful. Is there such a tool? Do the arguments parse, and do they fit the schema? May "
+    "it run? Only then does it run, and whatever comes of it, a value or an error, goes into the history as one more "
+    "message.\n\n"
+    "So the history has grown, and the whole of it sets out again. Round after round the request is a little longer and the "
+    "model knows a little more, until there is nothing left to wish for.\n\n"
+    "Then the model writes its last answer, the loop comes to rest, and the cell is done. What happened on the way stands "
+    "in the notebook, round by round, for anybody to read."
 )
-_STORY_ZH: Final = "\n\n".join(
-    (
-        ("一条提示从笔记本的单元格出发。它并不孤单：系统消息走在前面，工具的定义与它同行，出发之前，每一个词元都被数过。"),
-        (
-            "模型每一次都从第一个字读到最后一个字，因为它什么也不记得。它不能打开文件，也查不到订单和天气。它只会写，而它"
-            "能写的东西之一，是一个愿望：请用这些参数调用这个工具。"
-        ),
-        (
-            "宿主程序读到这个愿望，十分谨慎。有这个工具吗？参数能解析吗，符合模式吗？允许运行吗？都没有问题，它才去运行；"
-            "无论得到的是值还是错误，都作为一条新消息写进历史。"
-        ),
-        "于是历史变长了，整段历史再次出发。一轮又一轮，请求长了一点，模型知道的也多了一点，直到再没有什么要求。",
-        "最后，模型写下答案，循环停了下来，单元格也就完成了。一路上发生的事都留在笔记本里，一轮一轮，谁都可以读。",
-    )
+_STORY_ZH: Final = (
+    "一条提示从笔记本的单元格出发。它并不孤单：系统消息走在前面，工具的定义与它同行，出发之前，每一个词元都被数过。\n\n"
+    "模型每一次都从第一个字读到最后一个字，因为它什么也不记得。它不能打开文件，也查不到订单和天气。它只会写，而它能写"
+    "的东西之一，是一个愿望：请用这些参数调用这个工具。\n\n"
+    "宿主程序读到这个愿望，十分谨慎。有这个工具吗？参数能解析吗，符合模式吗？允许运行吗？都没有问题，它才去运行；无论"
+    "得到的是值还是错误，都作为一条新消息写进历史。\n\n"
+    "于是历史变长了，整段历史再次出发。一轮又一轮，请求长了一点，模型知道的也多了一点，直到再没有什么要求。\n\n"
+    "最后，模型写下答案，循环停了下来，单元格也就完成了。一路上发生的事都留在笔记本里，一轮一轮，谁都可以读。"
 )
 
 

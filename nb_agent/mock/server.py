@@ -61,14 +61,15 @@ def running() -> Iterator[str]:
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that accepts connections already: whoever is told of it can connect, before the first request is read."""
+    if not 0 <= port <= 65535:
+        raise SettingError(f"cannot listen on port {port}; a port is a number from 0 to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        taken = "is in use; choose another with --port, or 0 for a free one" if error.errno == errno.EADDRINUSE else f"({error})"
-        raise SettingError(f"cannot listen on {host} port {port}: it {taken}".replace("it (", "(")) from None
-    except OverflowError:
-        raise SettingError(f"cannot listen on port {port}; a port is a number from 0 to 65535") from None
+        taken = error.errno == errno.EADDRINUSE
+        reason = "it is in use; choose another with --port, or 0 for a free one" if taken else error
+        raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
 
 
 def _url(listener: socket.socket) -> str:

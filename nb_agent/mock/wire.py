@@ -171,7 +171,7 @@ def fragments(text: str) -> list[str]:
     """A text in pieces of about a token, as a stream brings it.
 
     >>> fragments("Hello, world! 你好")
-    ['Hello,', ' world!', ' 你', '好']
+    ['Hello,', ' world!', ' 你好']
     """
     return _FRAGMENT.findall(text)
 

@@ -41,7 +41,7 @@ MOST_CHARACTERS = 20_000
 
 
 def change_state(state: JSON, changes: list[Change]) -> None:
-    """Carry out changes in place, as the inspector does on its side.
+    """Carry out changes in place, as the inspector does on its side. What is set is copied: each state grows on its own.
 
     >>> state = {"rounds": [{"text": "a"}]}
     >>> change_state(state, [["add", ["rounds", 0, "text"], "b"], ["set", ["rounds", 1], {}]])
@@ -56,9 +56,15 @@ def change_state(state: JSON, changes: list[Change]) -> None:
         if kind == "add":
             place[last] += value
         elif isinstance(place, list) and last == len(place):
-            place.append(value)
+            place.append(_copied(value))
         else:
-            place[last] = value
+            place[last] = _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(part) for key, part in value.items()}
+    return [_copied(part) for part in value] if isinstance(value, list) else value
 
 
 class Fold:
@@ -107,15 +113,12 @@ class Fold:
         for piece in event.pieces:
             if piece.choice:
                 continue  # the other answers of n > 1 are shown when they are whole
-            if piece.kind == "call":
-                while begun <= piece.index:
-                    changes.append(["set", [*path, "calls", begun], {"name": "", "arguments": ""}])
-                    begun += 1
-                changes.append(["add", [*path, "calls", piece.index, "name"], piece.text])
-            elif piece.kind == "arguments":
-                changes.append(["add", [*path, "calls", piece.index, "arguments"], piece.text])
-            else:
-                changes.append(["add", [*path, "thinking" if piece.kind == "thinking" else "text"], piece.text])
+            place = _LIVE[piece.kind]
+            while place in {"name", "arguments"} and begun <= piece.index:
+                changes.append(["set", [*path, "calls", begun], {"name": "", "arguments": ""}])
+                begun += 1
+            where = ["calls", piece.index, place] if place in {"name", "arguments"} else [place]
+            changes.append(["add", [*path, *where], _sendable(piece.text)])
         return changes
 
     def _reply(self, event: events.ReplyDone) -> list[Change]:
@@ -141,10 +144,11 @@ class Fold:
 
     def _done(self, event: events.ToolDone) -> list[Change]:
         calls = self.state["rounds"][-1]["calls"]
-        place = next((i for i, call in enumerate(calls) if call["id"] == event.result.call_id), len(calls))
+        waiting = (place for place, call in enumerate(calls) if call["id"] == event.result.call_id and call["result"] is None)
+        place = next(waiting, len(calls))
         changes: list[Change] = []
         if place == len(calls):  # a call that was never asked about, such as one that was cut off
-            shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": "", "steps": []}
+            shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": ""}
             changes.append(["set", self._round("calls", place), shown])
         whole: JSON = {"steps": _steps(event.steps), "result": _result(event.result), "seconds": event.seconds}
         whole["traceback"] = _capped(event.traceback)
@@ -170,10 +174,22 @@ _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
 }
 
 
+#: Kind of a piece -> where it is shown while the reply comes in.
+_LIVE = {"text": "text", "refusal": "text", "thinking": "thinking", "call": "name", "arguments": "arguments"}
+
+
+def _sendable(text: str) -> str:
+    """Half of a surrogate pair has no UTF-8 form; it is shown as it is sent (see `values.encode`)."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _capped(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+    if isinstance(value, str):
+        if len(value) <= MOST_CHARACTERS:
+            return _sendable(value)
         half = MOST_CHARACTERS // 2
-        return f"{value[:half]}\n… {len(value):,} characters in all, {len(value) - 2 * half:,} not shown here …\n{value[-half:]}"
+        said = f"\n… {len(value):,} characters in all, {len(value) - 2 * half:,} not shown here …\n"
+        return _sendable(f"{value[:half]}{said}{value[-half:]}")
     if isinstance(value, dict):
         return {key: _capped(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,10 @@
 """The live inspector as a Jupyter widget: static/inspector.js with the state of one run behind it.
 
-Custom messages carry haste: each holds the next few changes, never a list that grows. The trait ``state`` carries the truth: a view
-that opens late, or again after a page reload, says hello until it gets the whole. The widget keeps its own copy of the state, so
-that the state and the number that it is sent with always agree, also while the driver holds back changes. It asks nothing and
-runs nothing; `notebook` drives it, `html` is what is saved in its place.
+Custom messages carry haste: each holds the next few changes, never a list that grows. The trait ``truth`` carries the state and the
+number of the last change in it: a view that opens late, or after a page reload, says hello until it gets that. A cell that blocks
+the main thread may hear no hello before it ends, so until one was heard the truth is also sent unasked, after twice the time each
+time. The widget keeps its own copy of the state, so that state and number agree while the driver holds back changes. It asks
+nothing and runs nothing; `notebook` drives it, `html` is what is saved in its place.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _STATIC: Final = Path(__file__).parent / "static"
 
 #: Seconds in which the same view gets the same state only once: hellos queue up while a cell blocks, and come all together.
 _ONCE: Final = 1.0
+
+#: Seconds from the first change to the first truth that is sent unasked.
+_SOON: Final = 0.25
 
 
 def merge(changes: list[Change]) -> list[Change]:
@@ -55,21 +59,32 @@ class Inspector(anywidget.AnyWidget):
         state: what `nb_agent.views.fold.Fold` has folded so far; it is copied.
 
     Attributes:
-        seq: how many messages with changes have been sent.
         greeted: whether a view has said hello, so that somebody can see it.
     """
 
     _esm = _STATIC / "inspector.js"
     _css = _STATIC / "inspector.css"
-    state = traitlets.Dict().tag(sync=True)
+    truth = traitlets.Dict().tag(sync=True)
 
     def __init__(self, state: JSON) -> None:
         self._lock = threading.Lock()  # a hello may come in another thread than the one that pulls the run
         self._answered: dict[str, tuple[int, float]] = {}
-        self.seq = 0
+        self._begun: float | None = None
+        self._wait = _SOON
         self.greeted = False
-        super().__init__(state=deepcopy(state))
+        super().__init__(truth={"seq": 0, "state": deepcopy(state)})
         self.on_msg(self._hear)
+
+    @property
+    def state(self) -> JSON:
+        """The state as the views have it."""
+        state: JSON = self.truth["state"]
+        return state
+
+    @property
+    def seq(self) -> int:
+        """How many messages with changes have been sent."""
+        return int(self.truth["seq"])
 
     def apply(self, changes: list[Change]) -> None:
         """Send changes to all views, and keep them for those that open later."""
@@ -77,14 +92,22 @@ class Inspector(anywidget.AnyWidget):
             return
         with self._lock:
             few = merge(changes)
-            change_state(self.state, few)  # in place: only `settle` and a new page send the whole trait
-            self.seq += 1
+            change_state(self.state, few)  # in place: the trait goes out only in `settle`, unasked, and to a new page
+            self.truth["seq"] += 1
             self.send({"type": "changes", "seq": self.seq, "changes": few})
+            self._send_unasked()
 
     def settle(self) -> None:
         """Send the whole state as the trait, for front ends that store it; when the run has ended."""
         with self._lock:
-            self.send_state("state")
+            self.send_state("truth")
+
+    def _send_unasked(self) -> None:
+        now = time.monotonic()
+        self._begun = now if self._begun is None else self._begun
+        if not self.greeted and now - self._begun >= self._wait:
+            self._wait *= 2
+            self.send_state("truth")
 
     def _hear(self, _: Any, content: Any, __: Any) -> None:
         if not isinstance(content, dict) or content.get("type") != "hello":
@@ -96,7 +119,7 @@ class Inspector(anywidget.AnyWidget):
             if seq == self.seq and now - when < _ONCE:
                 return
             self._answered[view] = (self.seq, now)
-            self.send({"type": "state", "seq": self.seq, "state": self.state})
+            self.send({"type": "state", **self.truth})
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and for front ends without widgets the run as it stands now."""

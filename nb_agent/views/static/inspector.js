@@ -1068,6 +1068,7 @@ export function mount(el, state) {
   let whole = null; // the request bodies, put together when first asked for
   let view = null;
   let low = true; // whether the end of the pane is in sight
+  let height = 0; // where the pane was scrolled to
   let frame = 0;
   const page = {
     state: structuredClone(state),
@@ -1107,6 +1108,7 @@ export function mount(el, state) {
       view = viewOf(page, item);
       pane.replaceChildren(view.el);
       pane.scrollTop = 0;
+      height = 0;
       low = true;
       rounds.mark(item);
     }
@@ -1194,7 +1196,11 @@ export function mount(el, state) {
   on(root, "input", (event) => page.typed.get(event.target)?.());
   on(pane, "pointerdown", () => page.item && page.following && choose(page.item, false)); // whoever reads is not led away
   on(pane, "focusin", () => page.item && page.following && choose(page.item, false));
-  on(pane, "scroll", () => (low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24));
+  on(pane, "scroll", () => { // the event comes a frame late, when the text may have grown: only going up is a wish to stay
+    if (pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24) low = true;
+    else if (pane.scrollTop < height) low = false;
+    height = pane.scrollTop;
+  });
   on(window, "keydown", press, { capture: true });
 
   const colour = () => (root.dataset.theme = darkHost(root) ? "dark" : "light");
@@ -1225,40 +1231,51 @@ export function mount(el, state) {
 const SOON = 150; // ms between two hellos: the first is sometimes lost while the front end starts its subshell
 const LATER = 2000; // ms, after the first 40
 
-/** anywidget's entry: draws the model's state, and asks for the newest until it comes. */
+/** anywidget's entry: draws the model's truth, follows its messages, and says hello until it is answered. */
 function render({ model, el }) {
-  const shown = mount(el, model.get("state"));
+  const truth = model.get("truth");
+  const shown = mount(el, truth.state);
   const order = inOrder();
   const view = Math.random().toString(36).slice(2);
+  let answered = false;
   let timer = null;
   let tries = 0;
+  order.state(truth.seq);
+
   const hello = () => {
     timer = null;
-    if (!order.lacks) return;
+    if (answered && !order.lacks) return;
     tries += 1;
     try {
       model.send({ type: "hello", view });
     } catch {
       // the kernel has gone; it may come back
     }
-    if (tries < 40 || !model.get("state").ending) timer = setTimeout(hello, tries < 40 ? SOON : LATER);
+    if (tries < 40 || !model.get("truth").state.ending) timer = setTimeout(hello, tries < 40 ? SOON : LATER);
+  };
+  const take = ({ seq, state }) => {
+    const changes = order.state(seq);
+    if (changes) shown.apply([...Object.entries(state).map(([key, value]) => ["set", [key], value]), ...changes]);
   };
   const hear = (message) => {
     if (message.type === "state") {
-      const changes = order.state(message.seq);
-      if (changes) shown.apply([...Object.entries(message.state).map(([key, value]) => ["set", [key], value]), ...changes]);
+      answered = true;
+      take(message);
     } else if (message.type === "changes") {
       const changes = order.changes(message.seq, message.changes);
       if (changes.length) shown.apply(changes);
     }
-    if (!order.lacks) tries = 0;
+    if (answered && !order.lacks) tries = 0;
     else if (timer === null) timer = setTimeout(hello, SOON);
   };
+  const unasked = () => take(model.get("truth")); // a cell that blocks the kernel cannot hear a hello
   model.on("msg:custom", hear);
+  model.on("change:truth", unasked);
   hello();
   return () => {
     clearTimeout(timer);
     model.off("msg:custom", hear);
+    model.off("change:truth", unasked);
     shown.destroy();
   };
 }

@@ -3,12 +3,12 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def lab(root, *, theme="JupyterLab Light"):
     with (root / ".server.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
     try:
-        _wait_for(f"http://127.0.0.1:{port}/api/status", server, root / ".server.log")
+        wait_for(f"http://127.0.0.1:{port}/api/status", server, root / ".server.log")
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
@@ -73,7 +73,7 @@ def lab(root, *, theme="JupyterLab Light"):
             server.wait(10)
 
 
-def _wait_for(url, server, log):
+def wait_for(url, server, log):
     until = time.monotonic() + 60
     while time.monotonic() < until:
         try:
@@ -123,17 +123,33 @@ class Notebook:
     def cell(self, number):
         return self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)
 
-    def cell_with(self, text):
-        return self.page.locator(".jp-Notebook .jp-CodeCell", has_text=text).first
+    def run(self, number, *, wait=True):
+        self.cell(number).scroll_into_view_if_needed()
+        self.cell(number).locator(".jp-InputArea-editor .cm-content").click()
+        self.page.keyboard.press("Control+Enter")
+        if wait:
+            self.wait_until_idle()
 
     def run_all(self):
-        self.page.locator(".jp-Notebook").first.click(position={"x": 5, "y": 5})
-        self.page.get_by_role("menuitem", name="Run", exact=True).click()
-        self.page.get_by_text("Run All Cells", exact=True).click()
+        self.menu("Run", "Run All Cells")
+
+    def use_dark(self):
+        self.menu("Settings", "Theme", "JupyterLab Dark")
+        self.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
+
+    def menu(self, *names):
+        """Choose an entry of the menu bar, down through its submenus."""
+        self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{names[0]}$")).click()
+        for name in names[1:]:
+            self.page.locator(".lm-Menu-item:visible", has_text=re.compile(f"^{name}")).first.click()
+
+    def interrupt(self):
+        self.api(f"/api/kernels/{self.kernel()['id']}/interrupt", "POST")
 
     def save(self):
-        self.page.keyboard.press("Escape")
-        self.page.keyboard.press("Control+s")
+        """Save, and wait until it is on the disk."""
+        with self.page.expect_response(lambda answer: answer.request.method == "PUT" and "/api/contents/" in answer.url):
+            self.menu("File", "Save Notebook")
 
     def shot(self, name):
         SHOTS.mkdir(exist_ok=True)

@@ -1,0 +1,102 @@
+"""The driver alone: what it sends while a run goes on, and what it leaves in the output."""
+
+import copy
+from typing import ClassVar
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nb_agent.views import notebook
+from nb_agent.views.fold import Fold, change_state
+from tests.samples import state_of, three_round_events
+
+
+class Shown:
+    """What a view is asked about; it can be referred to weakly, as a run can."""
+
+
+class Watched:
+    """Stands in for the inspector: keeps what it was sent, as it was at that moment."""
+
+    made: ClassVar = []
+
+    def __init__(self, state):
+        self.first = copy.deepcopy(state)
+        self.sent = []
+        self.closed = False
+        Watched.made.append(self)
+
+    def apply(self, changes):
+        self.sent.append(copy.deepcopy(changes))
+
+    def close(self):
+        self.closed = True
+
+    def _ipython_display_(self):
+        pass
+
+
+@pytest.fixture
+def kernel_shell(monkeypatch):
+    """A shell that says it has a kernel, with the stand-in inspector."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell.kernel = object()
+    Watched.made.clear()
+    monkeypatch.setattr("nb_agent.views.widget.Inspector", Watched)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def given(events):
+    yield from events
+
+
+@pytest.mark.parametrize("pause", [0, 1e9])
+def test_what_is_sent_leads_to_the_state_whether_it_is_held_back_or_not(pause, kernel_shell, monkeypatch):
+    monkeypatch.setattr(notebook, "_PAUSE", pause)
+    events = list(three_round_events())
+    notebook.pull_shown(given(events), count=lambda request, model: None, run=Shown())
+    (inspector,) = Watched.made
+    state = inspector.first
+    for changes in inspector.sent:
+        change_state(state, changes)
+    fold = Fold()
+    for event in events:
+        fold.apply(event)
+    assert {**state, "rounds": [r | {"request": None} for r in state["rounds"]]} == {
+        **fold.state,
+        "rounds": [r | {"request": None} for r in fold.state["rounds"]],
+    }
+    assert inspector.closed
+
+
+def test_pieces_that_come_quickly_are_sent_together(kernel_shell, monkeypatch):
+    monkeypatch.setattr(notebook, "_PAUSE", 1e9)
+    events = list(three_round_events())
+    notebook.pull_shown(given(events), count=lambda request, model: None, run=Shown())
+    deltas = sum(type(event).__name__ == "Delta" for event in events)
+    assert len(Watched.made[0].sent) <= len(events) - deltas + 1
+
+
+def test_a_run_is_known_as_shown_only_in_the_cell_that_ran_it(kernel_shell):
+    run, other = Shown(), Shown()
+    notebook.pull_shown(given(three_round_events()), count=lambda request, model: None, run=run)
+    assert notebook.shown_here(run)
+    assert not notebook.shown_here(other)
+    kernel_shell.execution_count += 1
+    assert not notebook.shown_here(run)
+
+
+def test_without_a_shell_nothing_is_shown_and_every_observer_sees_every_event(capsys):
+    InteractiveShell.clear_instance()
+    seen, events = [], list(three_round_events())
+    notebook.pull_shown(given(events), seen.append, count=lambda request, model: None, run=Shown())
+    assert seen == events
+    assert capsys.readouterr().out == ""
+
+
+def test_a_state_without_a_shell_is_shown_as_text(capsys):
+    notebook.show(state_of(three_round_events()))
+    assert "Round 3" in capsys.readouterr().out
