@@ -83,7 +83,7 @@ def test_the_tour_is_seen_live_and_reads_the_same_without_a_kernel_after_saving(
     tour.shut_down()
     tour.open()
     tour.page.locator(".nba-page").first.wait_for(timeout=30_000)
-    text = tour.page.locator(".nba-page").nth(1).inner_text()
+    text = tour.page.locator(".nba-page").nth(1).text_content()
     for words in ("Compare the weather in Oslo, Lima and Kyoto.", "get_weather", "Round 2", "mock model", "Kyoto"):
         assert words in text
     tour.page.locator(".nba-page").first.scroll_into_view_if_needed()

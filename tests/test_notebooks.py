@@ -58,6 +58,18 @@ MISTAKES = {
     "05_mcp": "%%agent --new -o mine\nWho is the user U-1003?",
 }
 
+#: Put before everything in a copy: nothing leaves the machine.
+GUARD = """
+import sys
+
+
+def guard(event, values):
+    if event == "socket.connect" and isinstance(values[1], tuple) and values[1][0] not in {"127.0.0.1", "::1"}:
+        raise RuntimeError(f"a notebook has tried to reach {values[1]}")
+
+
+sys.addaudithook(guard)
+"""
 #: Put at the end of a copy: keeps the runs of all cells, by the number of the execution.
 KEEP = """
 from nb_agent import Run
@@ -91,7 +103,7 @@ def outcome(request, tmp_path_factory):
         *copies(book, source=MISTAKES[name], word="wrong"),
         *copies(book, source=SOLUTIONS[name], word="solved"),
     ]
-    book.cells.append(nbformat.v4.new_code_cell(KEEP, id="keep"))
+    book.cells = [nbformat.v4.new_code_cell(GUARD, id="guard"), *book.cells, nbformat.v4.new_code_cell(KEEP, id="keep")]
     path = tmp_path_factory.mktemp("notebooks") / f"{name}.ipynb"
     nbformat.write(book, path)
     return execute.execute([path])[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import secrets
 import sys
 import tempfile
@@ -33,6 +34,8 @@ AT_A_TIME: Final = 2
 #: Seconds that a cell may take. The notebooks are made to take a few; this only ends what hangs.
 CELL_LIMIT: Final = 60
 
+#: As in /tmp/ipykernel_4711/3670034518.py.
+_CELL_FILE: Final = re.compile(r"[^\s\"&;]*ipykernel_\d+[/\\]+\d+\.py")
 _DROPPED_CELL: Final = ("execution", "collapsed", "scrolled")
 _DROPPED_NOTEBOOK: Final = ("widgets", "signature")
 
@@ -152,13 +155,20 @@ def _faults(path: Path, book: NotebookNode) -> Iterator[str]:
 
 
 def strip(book: NotebookNode) -> None:
-    """Take out what changes from run to run and from machine to machine, and means nothing to a reader."""
+    """Take out what changes from run to run and from machine to machine, and means nothing to a reader.
+
+    That is metadata, and in tracebacks the name of the file that a kernel invents for a cell.
+    """
     for name in _DROPPED_NOTEBOOK:
         book.metadata.pop(name, None)
     book.metadata.get("language_info", {}).pop("version", None)
     for cell in book.cells:
         for name in _DROPPED_CELL:
             cell.metadata.pop(name, None)
+        for output in cell.get("outputs", ()):
+            for kind, content in output.get("data", {}).items():
+                if kind.startswith("text/") and isinstance(content, str):
+                    output.data[kind] = _CELL_FILE.sub("cell", content)
 
 
 def write(book: NotebookNode, path: Path) -> None:

@@ -96,7 +96,7 @@ class Fold:
             "path": request.path,
             "bytes": len(request.content),
             "change": _capped(delta(self._body, request.body)),
-            "notices": list(event.notices),
+            "notices": _capped(list(event.notices)),
             "tokens": self._count(request, self.state["model"]) if self._count else None,
         }
         self._body = request.body
@@ -132,13 +132,13 @@ class Fold:
             "usage": _usage(reply.usage),
             "seconds": event.seconds,
             "first": event.first,
-            "notices": list(reply.notices),
+            "notices": _capped(list(reply.notices)),
         }
         return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
 
     def _asked(self, event: events.ToolAsked) -> list[Change]:
         call = event.call
-        shown: JSON = {"id": call.id, "name": call.name, "arguments": _capped(call.arguments), "steps": _steps(event.steps)}
+        shown: JSON = {"id": call.id, "name": _capped(call.name), "arguments": _capped(call.arguments), "steps": _steps(event.steps)}
         shown |= {"result": None, "seconds": None, "traceback": None}
         return [["set", self._round("calls", len(self.state["rounds"][-1]["calls"])), shown]]
 
@@ -155,7 +155,7 @@ class Fold:
         return changes + [["set", self._round("calls", place, key), value] for key, value in whole.items()]
 
     def _ended(self, event: events.RunEnded) -> list[Change]:
-        shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": event.error}
+        shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": _capped(event.error)}
         shown |= {"seconds": event.seconds, "usage": _usage(event.usage)}
         return [["set", ["ending"], shown]]
 
@@ -198,7 +198,7 @@ def _capped(value: Any) -> Any:
 
 
 def _steps(steps: tuple[events.Step, ...]) -> list[JSON]:
-    return [{"name": step.name, "state": step.state, "note": step.note} for step in steps]
+    return [{"name": step.name, "state": step.state, "note": _capped(step.note)} for step in steps]
 
 
 def _result(result: ToolResult) -> JSON:
