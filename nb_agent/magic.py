@@ -1,7 +1,7 @@
 """The doors for a notebook: ``%%agent`` runs a prompt, ``%agent`` tells and changes how.
 
 It reads options, finds the tools in the notebook, and hands over to `Agent`. The cell's text goes to the model exactly as it was
-typed: nothing in it is expanded.
+typed: nothing in it is expanded. Loading the extension imports neither the agent nor pydantic; the first cell that runs does.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NoReturn
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
@@ -18,12 +20,15 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from traitlets import Bool, Float, Int, TraitError, Unicode
 from traitlets.config import Configurable
 
+import nb_agent
 from nb_agent import mock, providers
-from nb_agent.agent import Agent
 from nb_agent.errors import SettingError
-from nb_agent.run import Run
-from nb_agent.tools.schema import Tool
-from nb_agent.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from nb_agent.agent import Agent
+    from nb_agent.run import Run
+    from nb_agent.tools.schema import Tool
+    from nb_agent.tools.toolbox import Toolbox
 
 __all__ = ["AgentMagics", "Interrupted", "NbAgent", "load", "unload"]
 
@@ -103,8 +108,17 @@ class AgentMagics(Magics):
         super().__init__(shell)
         self.notebook = shell  # the same as self.shell, which may be None for the base class
         self.settings = settings
-        self.agent = Agent()
         self._system: str | None = None  # of this conversation, where a cell set it
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The notebook's own agent, made when it is first asked for."""
+        return nb_agent.Agent()
+
+    def close(self) -> None:
+        """Close the connections to MCP servers."""
+        if "agent" in vars(self):
+            self.agent.close()
 
     # ------------------------------------------------------------------------------------------------- %%agent
 
@@ -146,7 +160,7 @@ class AgentMagics(Magics):
 
     def _named(self, options: argparse.Namespace) -> Agent:
         agent = self.notebook.user_ns.get(options.agent)
-        if not isinstance(agent, Agent):
+        if not isinstance(agent, nb_agent.Agent):
             raise SettingError(f"%%agent: --agent {options.agent!r} is no Agent; make one with {options.agent} = Agent(…)")
         clash = next((name for name in ("model", "base_url", "system") if getattr(options, name) is not None), None)
         if clash:
@@ -256,9 +270,12 @@ def found_tools(namespace: dict[str, Any]) -> list[Tool]:
     Old outputs (``_``, ``_5``) are passed over, since they hold tools that were defined anew. A variable that is named like its
     tool goes before an alias.
     """
+    schema = sys.modules.get("nb_agent.tools.schema")
+    if schema is None:  # whoever made a tool has imported it
+        return []
     tools: dict[str, Tool] = {}
     for variable, thing in namespace.items():
-        if isinstance(thing, Tool) and not variable.startswith("_") and (thing.name not in tools or variable == thing.name):
+        if isinstance(thing, schema.Tool) and not variable.startswith("_") and (thing.name not in tools or variable == thing.name):
             tools[thing.name] = thing
     return list(tools.values())
 
@@ -316,7 +333,7 @@ def unload(shell: InteractiveShell) -> None:
     magics = _loaded(shell)
     if magics is None:
         return
-    magics.agent.close()
+    magics.close()
     for added in (magics.settings, magics):  # Magics adds itself when it is made
         shell.configurables.remove(added)  # type: ignore[arg-type]  # likewise
     for table in shell.magics_manager.magics.values():
