@@ -83,11 +83,7 @@ def _read(line: str) -> argparse.Namespace:
     Raises:
         SettingError: they are not right; one line says why.
     """
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise SettingError(f"%%agent: {error} in {line!r}; the prompt goes into the lines below, only options stand here") from None
-    options, rest = _PARSER.parse_known_args(words)
+    options, rest = _PARSER.parse_known_args(_split(line, "%%agent"))
     if rest:
         what = f"no option named {rest[0]!r}" if rest[0].startswith("-") else f"{' '.join(rest)!r} is no option"
         raise SettingError(f"%%agent: {what}; the prompt goes into the lines below, and %agent help lists the options")
@@ -98,6 +94,18 @@ def _read(line: str) -> argparse.Namespace:
     if options.out is not None and not options.out.isidentifier():
         raise SettingError(f"%%agent: --out {options.out!r} is no variable name")
     return options
+
+
+def _split(line: str, door: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise SettingError(f"{door}: {error} in {line!r}; write a quote inside the other kind of quotes") from None
+
+
+def _program(command: list[str]) -> list[str]:
+    """What lies on PATH under the name python need not be the Python that this kernel and its packages live in."""
+    return [sys.executable, *command[1:]] if command[0] in {"python", "python3"} else command
 
 
 @magics_class
@@ -237,11 +245,11 @@ class AgentMagics(Magics):
         return f"{_PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
-        """MCP servers: add NAME -- COMMAND…, list, remove NAME."""
-        words = shlex.split(rest)
+        """MCP servers: add NAME -- COMMAND…, list, remove NAME. A command that begins with python runs in this kernel's Python."""
+        words = _split(rest, "%agent mcp")
         match words:
             case ["add", name, "--", _, *_]:
-                return f"{name}: {', '.join(self.agent.mcp(name, command=words[3:])) or 'no tools'}"
+                return f"{name}: {', '.join(self.agent.mcp(name, command=_program(words[3:]))) or 'no tools'}"
             case ["remove", name]:
                 self.agent.hub.close(name)
                 return f"{name}: closed"

@@ -4,6 +4,7 @@ import contextlib
 import json
 import queue
 import time
+from pathlib import Path
 
 import pytest
 from jupyter_client.manager import KernelManager
@@ -252,6 +253,30 @@ def test_a_run_in_a_notebook_is_shown_once_even_where_it_is_the_last_line(kernel
     cell = kernel.run("from nb_agent import Agent\nAgent().run('hello')")
     assert cell.errors == []
     assert len(cell.data) == 1
+
+
+def test_an_mcp_server_is_added_in_one_cell_used_in_another_and_removed_in_a_third(kernel, tmp_path):
+    (tmp_path / "here.txt").write_text("x", encoding="utf-8")
+    added = kernel.run(f"%agent mcp add people -- python -m nb_agent.mcp.lesson_server --dir '{tmp_path}'")
+    assert added.errors == []
+    assert "people__find_users" in added.text
+    pid = value(kernel, "get_ipython().magics_manager.registry['AgentMagics'].agent.hub.connections['people'].pid")
+    kernel.run("%%agent --new -o run\nFind the users in Berlin.")
+    assert value(kernel, "[run.tool_results[0].name, run.tool_results[0].code, run.reason]") == ["people__find_users", None, "stop"]
+    assert "Berlin" in value(kernel, "run.tool_results[0].text")
+    assert kernel.run("%agent mcp remove people").text.strip() == "people: closed"
+    assert not Path(f"/proc/{pid}").exists()
+    assert "no MCP servers" in kernel.run("%agent mcp").text
+
+
+def test_an_mcp_server_that_does_not_start_is_one_line_with_its_last_words(kernel, tmp_path):
+    script = tmp_path / "broken.py"
+    script.write_text("import sys; sys.exit('licence missing')", encoding="utf-8")
+    cell = kernel.run(f"%agent mcp add broken -- python '{script}'")
+    assert len(cell.errors) == 1
+    assert "licence missing" in cell.errors[0]
+    assert "Traceback" not in cell.errors[0]
+    assert "ExceptionGroup" not in cell.errors[0]
 
 
 def test_unloading_takes_the_magics_away_and_loading_brings_them_back(kernel):

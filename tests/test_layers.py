@@ -77,7 +77,7 @@ HEAVY = [
         ("import nb_agent; from nb_agent import Agent, tool; Agent()", [*HEAVY, "httpx"]),
         (
             "from IPython.core.interactiveshell import InteractiveShell as S; S.instance().run_line_magic('load_ext', 'nb_agent')",
-            HEAVY,
+            [*HEAVY, "httpx", "pydantic"],
         ),
     ],
 )

@@ -66,7 +66,7 @@ def test_options_are_read_with_quotes_as_a_shell_reads_them(cases):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--max-rounds 3 don't panic", r"%%agent: No closing quotation in .*; the prompt goes into the lines below"),
+        ("--max-rounds 3 don't panic", r"%%agent: No closing quotation in .*; write a quote inside"),
         ("--max-rounds 3 do panic", r"%%agent: 'do panic' is no option; the prompt goes into the lines below"),
         ("--no-such-option 1", r"%%agent: no option named '--no-such-option'"),
         ("--max-rounds many", r"%%agent: argument --max-rounds: invalid int value: 'many'; see %agent help"),
