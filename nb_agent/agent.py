@@ -126,7 +126,8 @@ class Agent:
     ) -> list[str]:
         """Connect an MCP server, whose tools then belong to every run as ``NAME__TOOL``; their names are returned.
 
-        The connection is kept over cells until `close`. The server is a program (``command``) or an address (``url``).
+        The connection is kept over cells until `close`. The server is a program (``command``; a leading ``python`` means the Python
+        that runs this) or an address (``url``).
 
         Raises:
             ServerError: it does not start, or does not answer within ``start_limit`` seconds.

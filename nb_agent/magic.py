@@ -103,11 +103,6 @@ def _split(line: str, door: str) -> list[str]:
         raise SettingError(f"{door}: {error} in {line!r}; write a quote inside the other kind of quotes") from None
 
 
-def _program(command: list[str]) -> list[str]:
-    """What lies on PATH under the name python need not be the Python that this kernel and its packages live in."""
-    return [sys.executable, *command[1:]] if command[0] in {"python", "python3"} else command
-
-
 @magics_class
 class AgentMagics(Magics):
     """``%%agent`` and ``%agent``, with one conversation for the notebook."""
@@ -245,11 +240,11 @@ class AgentMagics(Magics):
         return f"{_PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
-        """MCP servers: add NAME -- COMMAND…, list, remove NAME. A command that begins with python runs in this kernel's Python."""
+        """MCP servers: add NAME -- COMMAND…, list, remove NAME."""
         words = _split(rest, "%agent mcp")
         match words:
             case ["add", name, "--", _, *_]:
-                return f"{name}: {', '.join(self.agent.mcp(name, command=_program(words[3:]))) or 'no tools'}"
+                return f"{name}: {', '.join(self.agent.mcp(name, command=words[3:])) or 'no tools'}"
             case ["remove", name]:
                 self.agent.hub.close(name)
                 return f"{name}: closed"

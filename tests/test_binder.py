@@ -40,6 +40,7 @@ def test_repo2docker_reads_the_files_of_the_binder_folder(clone):
     assert 'pip install --no-cache-dir -r "binder/requirements.txt"' in shown
     assert "fonts-noto-cjk" in shown
     assert "RUN ./binder/postBuild" in shown
+    assert "binder/start" in shown
     assert shown.index("COPY --chown=0:0 src/ ") < shown.index(
         "pip install --no-cache-dir -r"
     )  # the requirement is the folder itself
@@ -61,12 +62,21 @@ def test_what_binder_builds_opens_on_the_tour_and_runs_it(clone, tmp_path):
 def landing(python, root):
     """Where a browser that opens the server's bare address ends up."""
     port = free_port()
-    command = [python, "-m", "notebook", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
+    command = [
+        "bash",
+        "binder/start",
+        python.with_name("jupyter"),
+        "notebook",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+    ]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={root}"]
     environment = os.environ | {"JUPYTER_CONFIG_DIR": str(root / ".config")}
     log = root / ".server.log"
     with log.open("w", encoding="utf-8") as file:
-        server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        server = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
     try:
         wait_for(f"http://127.0.0.1:{port}/api/status", server, log)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:

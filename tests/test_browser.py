@@ -9,6 +9,8 @@ import nbformat
 import pytest
 from lab_server import Notebook, browser, lab
 
+from nb_agent.lessons.demo import PROMPT
+
 ROOT = Path(__file__).parent.parent
 TOUR = "notebooks/00_tour.ipynb"
 
@@ -70,9 +72,8 @@ def test_the_tour_is_seen_live_and_reads_the_same_without_a_kernel_after_saving(
     tour.wait_until_idle()
     tour.run_all()
     live = tour.page.locator(".nba[data-status='running']")
-    live.first.wait_for(timeout=30_000)  # the slow run, half-way
-    live.first.scroll_into_view_if_needed()
-    tour.page.locator(".nba[data-status='running'][data-rounds='2'] .nba-bar").first.wait_for(timeout=20_000)
+    tour.page.locator(".nba[data-status='running'][data-rounds='2'] .nba-bar").first.wait_for(timeout=30_000)
+    live.first.scroll_into_view_if_needed()  # the slow run, half-way
     tour.shot("tour-live")
     tour.wait_until_idle()
     saved = tour.page.locator(".nba-page")
@@ -101,7 +102,7 @@ def test_the_inspector_opens_again_with_its_json_and_its_token_bar(page, base, r
         f"inspect-{theme}.ipynb",
         "%load_ext nb_agent\nfrom nb_agent.lessons.workspace import file_tools\nfrom nb_agent.lessons.demo import make_folder\n"
         "from pathlib import Path\nmake_folder(Path('files'))\nread_file, search_files, write_file = file_tools(Path('files'))",
-        "%%agent -o run\nRead config.yaml and list the Markdown files. Then write a summary to report.md, and tell me when it is done.",
+        f"%%agent -o run\n{PROMPT}",
         "run.inspect()",
     )
     notebook = Notebook(page, base, name)
@@ -121,7 +122,7 @@ def test_the_inspector_opens_again_with_its_json_and_its_token_bar(page, base, r
     closed.locator(".nba-row").first.click()
     assert inspector.get_by_role("treeitem").count() > before
     notebook.shot(f"inspector-{theme}")
-    notebook.page.set_viewport_size({"width": 520, "height": 900})
+    notebook.page.set_viewport_size({"width": 760, "height": 900})
     inspector.scroll_into_view_if_needed()
     notebook.shot(f"inspector-{theme}-narrow")
     notebook.shut_down()

@@ -235,6 +235,15 @@ def sleep_long(seconds: int) -> str:
     kernel.run("del sleep_long")
 
 
+def test_the_traceback_of_a_tool_names_the_cell_and_no_file_of_the_machine(kernel):
+    kernel.run("from nb_agent import tool\n@tool\ndef divide(a: int, b: int) -> float:\n    'Divide a by b.'\n    return a / b")
+    cell = kernel.run("%%agent --new -t divide\nDivide 1 by 0.")
+    assert "return a / b" in cell.updates[-1]["text/html"]
+    assert "Cell In[" in cell.updates[-1]["text/html"]
+    assert "ipykernel" not in cell.updates[-1]["text/html"]
+    kernel.run("del divide")
+
+
 def test_a_run_works_in_a_cell_that_awaits(kernel):
     cell = kernel.run(
         """

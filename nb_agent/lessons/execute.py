@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import secrets
 import sys
 import tempfile
@@ -34,8 +33,6 @@ AT_A_TIME: Final = 2
 #: Seconds that a cell may take. The notebooks are made to take a few; this only ends what hangs.
 CELL_LIMIT: Final = 60
 
-#: As in /tmp/ipykernel_4711/3670034518.py.
-_CELL_FILE: Final = re.compile(r"[^\s\"&;]*ipykernel_\d+[/\\]+\d+\.py")
 _DROPPED_CELL: Final = ("execution", "collapsed", "scrolled")
 _DROPPED_NOTEBOOK: Final = ("widgets", "signature")
 
@@ -165,10 +162,6 @@ def strip(book: NotebookNode) -> None:
     for cell in book.cells:
         for name in _DROPPED_CELL:
             cell.metadata.pop(name, None)
-        for output in cell.get("outputs", ()):
-            for kind, content in output.get("data", {}).items():
-                if kind.startswith("text/") and isinstance(content, str):
-                    output.data[kind] = _CELL_FILE.sub("cell", content)
 
 
 def write(book: NotebookNode, path: Path) -> None:

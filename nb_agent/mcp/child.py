@@ -11,6 +11,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -22,6 +23,9 @@ from mcp import StdioServerParameters, stdio_client
 from nb_agent.mcp.target import Target, one_line
 
 __all__ = ["Child"]
+
+#: What lies on PATH under these names need not be the Python that the kernel and its packages live in: they mean that one.
+_PYTHON: Final = {"python", "python3"}
 
 #: Bytes of stderr that are looked at for its last words, how many lines of it are told, and how many characters.
 _TAIL: Final = 4096
@@ -66,8 +70,9 @@ class Child:
         command, cwd = self._target.command, self._target.cwd
         if cwd is not None and not Path(cwd).is_dir():  # Python would say that the command was not found
             raise NotADirectoryError(f"there is no directory cwd={cwd!r}")
+        program = sys.executable if command[0] in _PYTHON else command[0]
         return StdioServerParameters(
-            command=command[0], args=list(command[1:]), env=dict(self._target.env), cwd=cwd, encoding_error_handler="replace"
+            command=program, args=list(command[1:]), env=dict(self._target.env), cwd=cwd, encoding_error_handler="replace"
         )
 
     @property

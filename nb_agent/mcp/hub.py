@@ -56,7 +56,10 @@ class Connection:
         self._tools: tuple[JSON, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<MCP server {self.name}: {self.target}, {len(self._tools)} tools, {'open' if self.alive else 'closed'}>"
+        return f"<MCP server {self.name}: {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.target}, {len(self._tools)} tools, {'open' if self.alive else 'closed'}"
 
     @property
     def alive(self) -> bool:

@@ -6,6 +6,7 @@ No traceback ever goes to the model: it would read paths and code that it cannot
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from pathlib import Path
 from typing import Final
@@ -78,7 +79,17 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 def _forget_plumbing(shown: traceback.TracebackException) -> None:
     own = [frame for frame in shown.stack if not frame.filename.startswith(_HERE) or frame.filename.startswith(_LESSONS)]
+    for frame in own:
+        frame.filename = _cell_name(frame.filename)
     shown.stack = traceback.StackSummary.from_list(own)
     for inner in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
         if inner is not None:
             _forget_plumbing(inner)
+
+
+def _cell_name(filename: str) -> str:
+    """A kernel compiles cells under the name of a file that is not there; IPython knows which cell it was."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    named = shell.compile.format_code_name(filename) if shell is not None else None
+    return " ".join(named) if named else filename

@@ -138,7 +138,12 @@ class Fold:
 
     def _asked(self, event: events.ToolAsked) -> list[Change]:
         call = event.call
-        shown: JSON = {"id": call.id, "name": _capped(call.name), "arguments": _capped(call.arguments), "steps": _steps(event.steps)}
+        shown: JSON = {
+            "id": call.id,
+            "name": _capped(call.name),
+            "arguments": _capped(call.arguments),
+            "steps": _steps(event.steps),
+        }
         shown |= {"result": None, "seconds": None, "traceback": None}
         return [["set", self._round("calls", len(self.state["rounds"][-1]["calls"])), shown]]
 
