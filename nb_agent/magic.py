@@ -1,27 +1,26 @@
 """The doors for a notebook: ``%%agent`` runs a prompt, ``%agent`` tells and changes how.
 
-It reads options, finds the tools in the notebook, and hands over to `Agent`. The cell's text goes to the model exactly as it was
-typed: nothing in it is expanded. Loading the extension imports neither the agent nor pydantic; the first cell that runs does.
+It finds the tools in the notebook and hands over to `Agent`; what stands on the lines of the magics is read in `options`. The
+cell's text goes to the model exactly as it was typed: nothing in it is expanded. Loading the extension imports neither the agent
+nor pydantic; the first cell that runs does.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
-from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Bool, Float, Int, TraitError, Unicode
 from traitlets.config import Configurable
 
 import nb_agent
-from nb_agent import mock, providers
+from nb_agent import mock, options
 from nb_agent.errors import SettingError
 
 if TYPE_CHECKING:
@@ -51,58 +50,6 @@ class NbAgent(Configurable):
     stream = Bool(default_value=True, help="whether answers are asked for piece by piece").tag(config=True)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and never ends the kernel."""
-
-    def error(self, message: str) -> NoReturn:
-        raise SettingError(f"%%agent: {message}; see %agent help")
-
-
-def _options() -> _Parser:
-    parser = _Parser(prog="%%agent", add_help=False, allow_abbrev=False, usage="%%%%agent [options]\nwhat the model should do")
-    add = parser.add_argument
-    add("-m", "--model", help="'mock', 'openai:NAME' and the like, or a bare name with --base-url")
-    add("--base-url", help="address of an OpenAI-compatible server")
-    add("-t", "--tools", metavar="NAMES", help="only these tools, separated by commas; without it all tools of the notebook")
-    add("-s", "--system", help="the system prompt of this conversation from here on")
-    add("--new", action="store_true", help="begin a new conversation")
-    add("--max-rounds", type=int, metavar="N", help="requests after which the run stops")
-    add("--time-limit", type=float, metavar="SECONDS", help="seconds after which the run stops")
-    add("--stream", action=argparse.BooleanOptionalAction, default=None, help="ask for the answer piece by piece, or whole")
-    add("-o", "--out", metavar="NAME", help="also put the run object into this variable")
-    add("-a", "--agent", metavar="NAME", help="use the Agent in this variable, its model and its conversation")
-    return parser
-
-
-_PARSER: Final = _options()
-
-
-def _read(line: str) -> argparse.Namespace:
-    """The options of a ``%%agent`` line.
-
-    Raises:
-        SettingError: they are not right; one line says why.
-    """
-    options, rest = _PARSER.parse_known_args(_split(line, "%%agent"))
-    if rest:
-        what = f"no option named {rest[0]!r}" if rest[0].startswith("-") else f"{' '.join(rest)!r} is no option"
-        raise SettingError(f"%%agent: {what}; the prompt goes into the lines below, and %agent help lists the options")
-    for name in ("max_rounds", "time_limit"):
-        number = getattr(options, name)
-        if number is not None and number <= 0:
-            raise SettingError(f"%%agent: --{name.replace('_', '-')} {number} must be above 0")
-    if options.out is not None and not options.out.isidentifier():
-        raise SettingError(f"%%agent: --out {options.out!r} is no variable name")
-    return options
-
-
-def _split(line: str, door: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise SettingError(f"{door}: {error} in {line!r}; write a quote inside the other kind of quotes") from None
-
-
 @magics_class
 class AgentMagics(Magics):
     """``%%agent`` and ``%agent``, with one conversation for the notebook."""
@@ -129,53 +76,51 @@ class AgentMagics(Magics):
     @cell_magic("agent")  # type: ignore[arg-type]  # IPython types the decorator for a name or a function, not for both
     def run_cell(self, line: str, cell: str) -> Run:
         """Run the text of the cell; the run object is the cell's result."""
-        options = _read(line)
-        agent = self._named(options) if options.agent else self._session(options)
-        if options.new:
+        chosen = options.read(line)
+        agent = self._named(chosen) if chosen.agent else self._session(chosen)
+        if chosen.new:
             agent.reset()
         before = agent.last_run
         try:
             return agent.run(
                 cell.removesuffix("\n"),
-                tools=self._tools(options),
-                stream=options.stream,
-                max_rounds=options.max_rounds,
-                time_limit=options.time_limit,
+                tools=self._tools(chosen),
+                stream=chosen.stream,
+                max_rounds=chosen.max_rounds,
+                time_limit=chosen.time_limit,
             )
         except KeyboardInterrupt:
             raise Interrupted from None
         finally:
-            if options.out and agent.last_run is not before:
-                self.notebook.user_ns[options.out] = agent.last_run
+            if chosen.out and agent.last_run is not before:
+                self.notebook.user_ns[chosen.out] = agent.last_run
 
-    def _session(self, options: argparse.Namespace) -> Agent:
+    def _session(self, chosen: argparse.Namespace) -> Agent:
         """The notebook's own agent, set as `NbAgent` and the cell say."""
         agent, settings = self.agent, self.settings
-        if options.new:
+        if chosen.new:
             self._system = None
-        if options.system is not None:
-            self._system = options.system
-        agent.model = options.model or settings.model
-        agent.base_url = options.base_url or settings.base_url or None
+        if chosen.system is not None:
+            self._system = chosen.system
+        agent.model = chosen.model or settings.model
+        agent.base_url = chosen.base_url or settings.base_url or None
         agent.system = (settings.system if self._system is None else self._system) or None
         agent.max_rounds, agent.time_limit, agent.stream = settings.max_rounds, settings.time_limit, settings.stream
         return agent
 
-    def _named(self, options: argparse.Namespace) -> Agent:
-        agent = self.notebook.user_ns.get(options.agent)
+    def _named(self, chosen: argparse.Namespace) -> Agent:
+        agent = self.notebook.user_ns.get(chosen.agent)
         if not isinstance(agent, nb_agent.Agent):
-            raise SettingError(f"%%agent: --agent {options.agent!r} is no Agent; make one with {options.agent} = Agent(…)")
-        clash = next((name for name in ("model", "base_url", "system") if getattr(options, name) is not None), None)
+            raise SettingError(f"%%agent: --agent {chosen.agent!r} is no Agent; make one with {chosen.agent} = Agent(…)")
+        clash = next((name for name in ("model", "base_url", "system") if getattr(chosen, name) is not None), None)
         if clash:
-            raise SettingError(
-                f"%%agent: --{clash.replace('_', '-')} does not go with --agent; set {options.agent}.{clash} instead"
-            )
+            raise SettingError(f"%%agent: --{clash.replace('_', '-')} does not go with --agent; set {chosen.agent}.{clash} instead")
         return agent
 
-    def _tools(self, options: argparse.Namespace) -> Iterable[Any] | None:
-        if options.tools is not None:
-            return [self._tool(name) for name in re.split(r"[,\s]+", options.tools.strip()) if name]
-        return None if options.agent else found_tools(self.notebook.user_ns)
+    def _tools(self, chosen: argparse.Namespace) -> Iterable[Any] | None:
+        if chosen.tools is not None:
+            return [self._tool(name) for name in re.split(r"[,\s]+", chosen.tools.strip()) if name]
+        return None if chosen.agent else found_tools(self.notebook.user_ns)
 
     def _tool(self, name: str) -> Any:
         first, *rest = name.split(".")
@@ -237,11 +182,11 @@ class AgentMagics(Magics):
         """This page."""
         width = max(map(len, _WORDS))
         words = "\n".join(f"  %agent {word:{width}}  {what.splitlines()[0]}" for word, (_, what) in _WORDS.items())
-        return f"{_PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
+        return f"{options.PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
         """MCP servers: add NAME -- COMMAND…, list, remove NAME."""
-        words = _split(rest, "%agent mcp")
+        words = options.split(rest, "%agent mcp")
         match words:
             case ["add", name, "--", _, *_]:
                 return f"{name}: {', '.join(self.agent.mcp(name, command=words[3:])) or 'no tools'}"
@@ -267,6 +212,9 @@ _WORDS: Final[dict[str, tuple[_Action, str]]] = {
 }
 
 
+_COMPLETE: Final = options.completer({"": tuple(_WORDS), "mcp": ("add", "list", "remove")})
+
+
 def found_tools(namespace: dict[str, Any]) -> list[Tool]:
     """The tools that stand in variables of a notebook, each name once.
 
@@ -283,32 +231,6 @@ def found_tools(namespace: dict[str, Any]) -> list[Tool]:
     return list(tools.values())
 
 
-# ------------------------------------------------------------------------------------------------------- completion
-
-
-@context_matcher(priority=200)  # type: ignore[untyped-decorator]  # IPython leaves it untyped
-def complete(context: CompletionContext) -> SimpleMatcherResult:
-    """Options, models and words for the line of ``%%agent`` and ``%agent``; nothing in the text of the cell."""
-    line = context.line_with_cursor[: context.cursor_position]
-    lead = re.match(r"\s*(%%?)agent\s", line)
-    if lead is None or (lead[1] == "%%" and context.cursor_line != _first_line(context.full_text)):
-        return {"completions": []}
-    *before, fragment = re.split(r"\s+", line)
-    if lead[1] == "%":
-        words: Iterable[str] = _WORDS if len(before) < 2 else ("add", "list", "remove") if before[-1] == "mcp" else ()
-    elif before[-1] in {"-m", "--model"}:
-        words = (*mock.MODELS, *(f"{prefix}:" for prefix in providers.PROVIDERS))
-    else:
-        words = [option for action in _PARSER._actions for option in action.option_strings]  # noqa: SLF001  argparse has no public list
-    found = [SimpleCompletion(word, type="param") for word in words if word.startswith(fragment)]
-    return {"completions": found, "suppress": bool(found), "matched_fragment": fragment}
-
-
-def _first_line(text: str) -> int:
-    """The number of the first line that is not blank."""
-    return next((number for number, line in enumerate(text.splitlines()) if line.strip()), 0)
-
-
 # ---------------------------------------------------------------------------------------------------------- loading
 
 
@@ -320,7 +242,7 @@ def load(shell: InteractiveShell) -> None:
     shell.configurables.append(settings)  # type: ignore[arg-type]  # typed for the shell alone; it holds every Configurable
     shell.register_magics(AgentMagics(shell, settings))
     if shell.Completer is not None:
-        shell.Completer.custom_matchers.append(complete)
+        shell.Completer.custom_matchers.append(_COMPLETE)
 
 
 def _settings(shell: InteractiveShell) -> NbAgent:
@@ -342,8 +264,8 @@ def unload(shell: InteractiveShell) -> None:
     for table in shell.magics_manager.magics.values():
         table.pop("agent", None)
     shell.magics_manager.registry.pop(AgentMagics.__name__, None)
-    if shell.Completer is not None and complete in shell.Completer.custom_matchers:
-        shell.Completer.custom_matchers.remove(complete)
+    if shell.Completer is not None and _COMPLETE in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(_COMPLETE)
 
 
 def _loaded(shell: InteractiveShell) -> AgentMagics | None:

@@ -24,6 +24,7 @@ LAYERS = [
     ["views"],
     ["run"],
     ["agent"],
+    ["options"],
     ["magic", "lessons"],
     ["cli"],
 ]

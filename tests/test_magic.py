@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import nb_agent
-from nb_agent import Agent, magic
+from nb_agent import Agent, magic, options
 from nb_agent.errors import SettingError
 from nb_agent.run import Run
 
@@ -59,8 +59,8 @@ def test_the_result_of_a_cell_is_the_run_and_a_terminal_shows_it_as_lines(shell,
 
 def test_options_are_read_with_quotes_as_a_shell_reads_them(cases):
     line = cases["F05"]["given"]["lines"][0].replace("--max-steps", "--max-rounds")
-    options = magic._read(line)
-    assert (options.system, options.max_rounds) == ('it\'s fine, say "ok"', 3)
+    read = options.read(line)
+    assert (read.system, read.max_rounds) == ('it\'s fine, say "ok"', 3)
 
 
 @pytest.mark.parametrize(

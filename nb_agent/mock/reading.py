@@ -43,6 +43,11 @@ _DAYS: Final = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
 _L: Final = r"(?<![A-Za-z0-9_])"  # where a Latin word begins and ends; \b sees none between Chinese and Latin letters
 _R: Final = r"(?![A-Za-z0-9_])"
 _UPPER: Final = "A-ZÀ-ÖØ-ÞĀŁŚŠŽİ"
+_N: Final = r"\d+(?:\.\d+)?"
+_SIGNS: Final = {
+    "plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "divided by": "/", "over": "/", "to the power of": "**",
+}  # fmt: skip
+_SPOKEN: Final = f"(?:{'|'.join(_SIGNS)})"
 _CAPITAL: Final = rf"[{_UPPER}][\w'’.-]*[\w]"
 
 #: Tried in this order; what one has taken, the next does not see.
@@ -72,12 +77,14 @@ _PATTERNS: Final = tuple(
         ("time", rf"{_L}\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?{_R}|{_L}\d{{1,2}} ?[ap]m{_R}", re.IGNORECASE),
         (
             "path",
-            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/?)+|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}|(?<![\w/])\.{{1,2}}/?(?=\s|$)",
+            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/)*(?:[\w.-]*[\w-]|(?<=[\w.-]/))|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}"
+            r"|(?<!\S)\.{1,2}/?(?=\s|$)",
             re.ASCII,
         ),
         ("path", rf"(?<![\w./-])[\w.-]*[\w-]\.(?:{_EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
-        ("expression", r"(?<![\w(-])\({0,8}\d[\d.]*(?:\s*(?:[-+*/×÷^%]|\*\*)\s*\(*\d[\d.]*\)*)+", re.ASCII),
+        ("expression", rf"(?<![\w(-])\({{0,8}}{_N}(?:\s*(?:\*\*|[-+*/×÷^%])\s*\(*{_N}\)*)+", re.ASCII),
+        ("expression", rf"{_L}(?:square root of|sqrt) {_N}{_R}|{_N}(?:(?: ?% of| {_SPOKEN}) {_N}{_R})+", re.IGNORECASE),
         (
             "code",
             rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
