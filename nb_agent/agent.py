@@ -140,10 +140,14 @@ class Agent:
         """End the connections to MCP servers."""
         self.hub.close_all()
 
-    def toolbox(self, tools: Iterable[AnyTool | Callable[..., Any]] | None = None) -> Toolbox:
-        """All tools of a run: functions first (``tools`` in the place of the agent's own), then those of MCP servers."""
+    def toolbox(self) -> Toolbox:
+        """All its tools: functions first, then those that MCP servers offer now.
+
+        Raises:
+            ToolDefinitionError: two tools have one name.
+        """
         self.hub.refresh()
-        return Toolbox([*(self.tools if tools is None else tools), *self.hub.tools()])
+        return Toolbox([*self.tools, *self.hub.tools()])
 
     def run(
         self,
@@ -163,7 +167,7 @@ class Agent:
 
         Args:
             prompt: what the user says, sent exactly as it is.
-            tools: other tools for this run only.
+            tools: these and no others for this run.
             stream: another setting for this run only.
             max_rounds: another limit for this run only.
             time_limit: another limit for this run only, in seconds.
@@ -179,7 +183,7 @@ class Agent:
         """
         if not prompt.strip():
             raise SettingError("the prompt is empty; write what the model should do")
-        toolbox = self.toolbox(tools)
+        toolbox = self.toolbox() if tools is None else Toolbox(tools)
         target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ)
         seconds = self.time_limit if time_limit is None else time_limit
         until = None if seconds is None else time.monotonic() + seconds

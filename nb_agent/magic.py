@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,14 +77,17 @@ class AgentMagics(Magics):
     def run_cell(self, line: str, cell: str) -> Run:
         """Run the text of the cell; the run object is the cell's result."""
         chosen = options.read(line)
-        agent = self._named(chosen) if chosen.agent else self._session(chosen)
+        agent = self._named(chosen) if chosen.agent else self.agent
+        tools = None if chosen.tools is None else self._named_tools(chosen.tools, agent)  # what may fail comes before what changes
+        if not chosen.agent:
+            self._set_up(chosen)
         if chosen.new:
             agent.reset()
         before = agent.last_run
         try:
             return agent.run(
                 cell.removesuffix("\n"),
-                tools=self._tools(chosen),
+                tools=tools,
                 stream=chosen.stream,
                 max_rounds=chosen.max_rounds,
                 time_limit=chosen.time_limit,
@@ -95,8 +98,8 @@ class AgentMagics(Magics):
             if chosen.out and agent.last_run is not before:
                 self.notebook.user_ns[chosen.out] = agent.last_run
 
-    def _session(self, chosen: argparse.Namespace) -> Agent:
-        """The notebook's own agent, set as `NbAgent` and the cell say."""
+    def _set_up(self, chosen: argparse.Namespace) -> None:
+        """Set the notebook's own agent as `NbAgent` and the cell say."""
         agent, settings = self.agent, self.settings
         if chosen.new:
             self._system = None
@@ -106,7 +109,7 @@ class AgentMagics(Magics):
         agent.base_url = chosen.base_url or settings.base_url or None
         agent.system = (settings.system if self._system is None else self._system) or None
         agent.max_rounds, agent.time_limit, agent.stream = settings.max_rounds, settings.time_limit, settings.stream
-        return agent
+        agent.tools = found_tools(self.notebook.user_ns)
 
     def _named(self, chosen: argparse.Namespace) -> Agent:
         agent = self.notebook.user_ns.get(chosen.agent)
@@ -117,19 +120,22 @@ class AgentMagics(Magics):
             raise SettingError(f"%%agent: --{clash.replace('_', '-')} does not go with --agent; set {chosen.agent}.{clash} instead")
         return agent
 
-    def _tools(self, chosen: argparse.Namespace) -> Iterable[Any] | None:
-        if chosen.tools is not None:
-            return [self._tool(name) for name in re.split(r"[,\s]+", chosen.tools.strip()) if name]
-        return None if chosen.agent else found_tools(self.notebook.user_ns)
+    def _named_tools(self, names: str, agent: Agent) -> list[Any]:
+        """The tools of ``--tools``: names of functions, of methods with their object, of MCP tools, or of MCP servers."""
+        found: list[Any] = []
+        for name in re.split(r"[,\s]+", names.strip()):
+            served = [tool for tool in agent.hub.tools() if name in {tool.name, tool.connection.name}]
+            found += served or ([self._function(name)] if name else [])
+        return found
 
-    def _tool(self, name: str) -> Any:
+    def _function(self, name: str) -> Any:
         first, *rest = name.split(".")
         try:
             thing = self.notebook.user_ns[first]
             for part in rest:
                 thing = getattr(thing, part)
         except (KeyError, AttributeError):
-            known = ", ".join(tool.name for tool in found_tools(self.notebook.user_ns)) or "none"
+            known = ", ".join(self._toolbox().names) or "none"
             raise SettingError(f"%%agent: no tool named {name!r} in this notebook; there are: {known}") from None
         if not callable(thing):
             raise SettingError(f"%%agent: {name!r} is {type(thing).__name__}, not a function; --tools takes names of functions")
@@ -170,7 +176,8 @@ class AgentMagics(Magics):
         return "\n".join(lines) or "no tools; decorate a function with @tool, or connect a server with %agent mcp add"
 
     def _toolbox(self) -> Toolbox:
-        return self.agent.toolbox(found_tools(self.notebook.user_ns))
+        self.agent.tools = found_tools(self.notebook.user_ns)
+        return self.agent.toolbox()
 
     def reset(self, _: str) -> str:
         """Forget the conversation; settings, tools and MCP servers stay."""

@@ -273,6 +273,14 @@ def test_an_mcp_server_is_added_in_one_cell_used_in_another_and_removed_in_a_thi
     kernel.run("%%agent --new -o run\nFind the users in Berlin.")
     assert value(kernel, "[run.tool_results[0].name, run.tool_results[0].code, run.reason]") == ["people__find_users", None, "stop"]
     assert "Berlin" in value(kernel, "run.tool_results[0].text")
+    kernel.run(WEATHER)
+    for names, offered in {
+        "people__get_user,get_weather": ["people__get_user", "get_weather"],
+        "get_weather": ["get_weather"],
+        "people": ["people__find_users", "people__get_user", "people__query", "people__list_directory"],
+    }.items():
+        kernel.run(f"%%agent --new --tools {names} -o run\nhello")
+        assert sorted(value(kernel, "[t['function']['name'] for t in run.requests[0].body['tools']]")) == sorted(offered)
     assert kernel.run("%agent mcp remove people").text.strip() == "people: closed"
     assert not Path(f"/proc/{pid}").exists()
     assert "no MCP servers" in kernel.run("%agent mcp").text

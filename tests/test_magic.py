@@ -90,6 +90,13 @@ def test_a_system_prompt_holds_for_the_conversation_until_a_new_one_begins(shell
     assert cell(shell, "%%agent --new\nhello").messages[0].role == "user"
 
 
+def test_a_cell_that_cannot_run_changes_nothing(shell):
+    cell(shell, "%%agent --system one\nhello")
+    with pytest.raises(SettingError):
+        cell(shell, "%%agent --new --system two --tools nothing\nhello")
+    assert [m.role for m in cell(shell, "%%agent\nhello").messages] == ["system", "user", "assistant", "user", "assistant"]
+
+
 def test_an_agent_of_ones_own_is_used_with_its_own_conversation(shell):
     shell.user_ns["mine"] = Agent(system="mine")
     assert cell(shell, "%%agent --agent mine\nhello").messages[0].text == "mine"

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any, Final
@@ -16,7 +17,7 @@ from nb_agent.messages import Definition
 from nb_agent.mock.params import Param, convert, near, params, related, suits
 from nb_agent.mock.phrases import flag, free_text, options, statement
 from nb_agent.mock.prompts import Prompt
-from nb_agent.mock.reading import Finding, after_words
+from nb_agent.mock.reading import Finding, after_words, shape
 from nb_agent.mock.words import concepts
 from nb_agent.values import JSON
 
@@ -75,6 +76,11 @@ class _Sheet:
         self.scores.setdefault(param.name, score)
         self.strong += 2 if score >= _SURE else score >= _STRONG
 
+    def drop(self, taken: Callable[[Finding], bool]) -> None:
+        """Take out what a value that was not found as a finding stands on."""
+        self.used += [finding for finding in self.free if taken(finding)]
+        self.free = [finding for finding in self.free if not taken(finding)]
+
 
 def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(), guess: bool = True) -> Filled:
     """Fill a tool's parameters from a prompt.
@@ -86,7 +92,7 @@ def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(
         guess: whether words without any mark of a value, and the prompt's own sentence, may be taken for a required parameter.
     """
     wanted = params(tool)
-    sheet = _Sheet(prompt, _spread(prompt.found, wanted))
+    sheet = _Sheet(prompt, _spread(prompt.found, prompt.text, wanted))
     _take_choices(wanted, sheet)
     _take_best([param for param in wanted if param.required], sheet)
     _take_more(wanted, sheet)
@@ -98,14 +104,14 @@ def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(
     return Filled(_rows(wanted, sheet), missing, frozenset(sheet.used), sheet.strong)
 
 
-def _spread(found: tuple[Finding, ...], wanted: tuple[Param, ...]) -> list[Finding]:
+def _spread(found: tuple[Finding, ...], text: str, wanted: tuple[Param, ...]) -> list[Finding]:
     """The findings, with "2 + 3" as two numbers for a tool that takes numbers and no expression."""
     if any("expression" in param.likes for param in wanted):
         return list(found)
     spread: list[Finding] = []
     for finding in found:
-        numbers = re.finditer(r"\d+(?:\.\d+)?", finding.text) if finding.kind == "expression" else ()
-        parts = [Finding("number", n.group(), finding.start + n.start(), finding.start + n.end()) for n in numbers]
+        numbers = re.compile(r"\d+(?:\.\d+)?").finditer(text, finding.start, finding.end) if finding.kind == "expression" else ()
+        parts = [Finding("number", number.group(), *number.span()) for number in numbers]
         spread += parts or [finding]
     return spread
 
@@ -117,7 +123,7 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
                 sheet.values.setdefault(param.name, []).append((start, value))
                 sheet.strong += 1
-                sheet.free = [finding for finding in sheet.free if finding.end <= start or finding.start >= end]
+                sheet.drop(lambda finding, start=start, end=end: finding.start < end and start < finding.end)
         elif param.type == "boolean":
             value = flag(param, sheet.prompt.text, sheet.prompt.places)
             if value is not None or param.required:
@@ -126,8 +132,7 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             start, end, text = written
             sheet.values[param.name] = [(start, text)]
             sheet.strong += 4  # nothing else takes SQL
-            sheet.used += [finding for finding in sheet.free if start <= finding.start < end]
-            sheet.free = [finding for finding in sheet.free if not start <= finding.start < end]
+            sheet.drop(lambda finding, start=start, end=end: start <= finding.start < end)
     for param in wanted:
         if param.type == "array":
             _take_list(param, sheet)
@@ -144,15 +149,13 @@ def _take_list(param: Param, sheet: _Sheet) -> None:
     elif item.type == "object" and item.schema.get("properties"):
         inner = fill(Definition(param.name, "", item.schema), sheet.prompt)
         values = list(inner.rows) if not inner.missing else []
-        sheet.used += [finding for finding in inner.used if finding in sheet.free]
-        sheet.free = [finding for finding in sheet.free if finding not in inner.used]
+        sheet.drop(inner.used.__contains__)
     else:
         scored = [(_score(item, finding, sheet), finding) for finding in sheet.free]
         best = max((score for score, _ in scored), default=0)
         chosen = [finding for score, finding in scored if score >= max(_LEAST[param.required], best - 3)]
         values = [convert(item, finding) for finding in chosen]
-        sheet.used += chosen
-        sheet.free = [finding for finding in sheet.free if finding not in chosen]
+        sheet.drop(chosen.__contains__)
     if values:
         sheet.values[param.name] = [(0, values)]
 
@@ -161,8 +164,7 @@ def _take_object(param: Param, sheet: _Sheet) -> None:
     inner = fill(Definition(param.name, "", param.schema), replace(sheet.prompt, found=tuple(sheet.free)))
     if inner.rows[0] and not inner.missing:
         sheet.values[param.name] = [(0, inner.rows[0])]
-        sheet.used += [finding for finding in inner.used if finding in sheet.free]
-        sheet.free = [finding for finding in sheet.free if finding not in inner.used]
+        sheet.drop(inner.used.__contains__)
 
 
 def _take_best(wanted: list[Param], sheet: _Sheet) -> None:
@@ -171,7 +173,7 @@ def _take_best(wanted: list[Param], sheet: _Sheet) -> None:
         pairs = [
             (-score, finding.start, order, finding, param)
             for order, param in enumerate(wanted)
-            if param.name not in sheet.values and param.type in ("string", "integer", "number")
+            if param.name not in sheet.values and param.type in ("string", "integer", "number") and "enum" not in param.schema
             for finding in sheet.free
             if (score := _score(param, finding, sheet)) >= _least(param, finding)
         ]
@@ -208,14 +210,21 @@ def _take_more(wanted: tuple[Param, ...] | list[Param], sheet: _Sheet) -> None:
     takers = [param for param in wanted if param.name in sheet.scores]
     single = len([param for param in takers if param.type != "string"]) <= 1
     for finding in list(sheet.free):
-        scored = [(_score(param, finding, sheet), param) for param in takers if param.type == "string" or single]
+        alike = [param for param in takers if (param.type == "string" or single) and _alike(finding, sheet.givers[param.name][0])]
+        scored = [(_score(param, finding, sheet), param) for param in alike]
         score, param = max(scored, key=lambda pair: pair[0], default=(0, None))
         if param is None or score < max(_LEAST[True], sheet.scores[param.name] - _ALIKE):
             continue
         giver = min(sheet.givers[param.name], key=lambda used: abs(used.start - finding.start))
         between = sheet.prompt.text[min(giver.end, finding.end) : max(giver.start, finding.start)]
-        if giver.kind == finding.kind and _COORDINATED.search(between) and not _OTHER_ACT.search(between):
+        if _COORDINATED.search(between) and not _OTHER_ACT.search(between):
             sheet.take(param, finding, score)
+
+
+def _alike(one: Finding, two: Finding) -> bool:
+    """Whether two values can stand in one list: of a kind, and codes of one make, since a place of storage is no article."""
+    shapes = shape(one.text), shape(two.text)
+    return one.kind == two.kind and (one.kind != "code" or shapes[0].endswith(shapes[1]) or shapes[1].endswith(shapes[0]))
 
 
 def _take_words(wanted: tuple[Param, ...], sheet: _Sheet, about: frozenset[str]) -> None:

@@ -16,7 +16,7 @@ from nb_agent.mock.reading import Finding, kind_of, shape
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
-__all__ = ["Param", "convert", "params", "related", "resolve", "shortens", "suits"]
+__all__ = ["Param", "convert", "leads", "params", "personal", "related", "resolve", "shortens", "suits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ _LIKES: Final = {
         "glob": "pattern glob",
         "email": "email mail recipient recipients",
         "url": "url link uri website",
+        "unit": "unit units",
+        "people": "attendees participants invitees guests members",
         "date": "date deadline when checkin checkout",
         "time": "time hour",
         "code": "id ids sku code key ref reference serial barcode isbn number",
@@ -80,19 +82,27 @@ _ACCEPTS: Final[dict[str, dict[str, float]]] = {
     "body": {"text": 4, "path": 1, "expression": 1},
     "query": {"text": 4, "name": 2.5, "code": 2.5, "url": 2, "path": 2, "plain": 1.5},
     "sql": {},
+    "unit": {"unit": 5, "text": 2.5, "symbol": 2},
+    "people": {"email": 5.5, "name": 4},
     "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "plain": 2},
     "": {"name": 3, "code": 3, "symbol": 3, "text": 3.5, "path": 2, "email": 2, "url": 2, "glob": 2, "date": 1.5, "time": 1.5,
          "expression": 1.5, "number": 1.5, "plain": 1.5},
 }  # fmt: skip
 #: The prepositions that lead to a parameter, by the words of its name; a word of another row speaks against it.
 _CUES: Final = (
-    (frozenset("from source origin start departure sender since src base".split()), frozenset({"from", "since", "从", "由"})),
+    (frozenset("from source origin start departure sender since src base".split()), frozenset({"from", "since", "between", "从", "由"})),
     (
         frozenset("to target destination end arrival recipient until dest dst".split()),
         frozenset({"to", "into", "until", "till", "到", "成", "至"}),
     ),
 )
 _IN: Final = frozenset("in at near for of inside under on 在".split())
+_OF: Final = frozenset("of by named called about for".split())
+_PERSONAL: Final = re.compile(
+    r"\b(?:who(?:se|m)?|e-?mail|phone|birthday|age|salary|manager|job|mobile)\b|谁|邮箱|邮件|电话|生日|年龄|工资", re.IGNORECASE
+)
+_MEASURED: Final = re.compile(r"(\d)\s?$|\bhow many\s+$|多少$", re.IGNORECASE)
+_WORD_BEFORE: Final = re.compile(r"([A-Za-z]+|[㐀-鿿])\s*(?:(?:the|a)\s+)?[`'\"“]?$")
 _PLACES: Final = frozenset(
     "city town place location country region area warehouse capital zone timezone airport station room".split()
 )
@@ -199,7 +209,7 @@ def related(code: str, param: Param) -> bool:
     letters = re.match(r"[^\W\d_]*", code)
     prefix = letters.group().lower() if letters else ""
     for example in param.examples:
-        if prefix and len(prefix) > 1 and example.lower().startswith(prefix) and shape(example) == shape(code):
+        if prefix and re.match(rf"{prefix}(?![^\W\d_])", example.lower()) and shape(example) == shape(code):
             return True
     return bool(prefix) and any(shortens(prefix, noun) for noun in param.nouns)
 
@@ -279,13 +289,27 @@ def _cue(param: Param, finding: Finding, prompt: str) -> float:
         return 4 if any(cue.search(prompt[: finding.start]) for cue in named) else 0
     if finding.kind == "name" and prompt[finding.end :].startswith("的") and _PLACES.intersection(pieces(param.name)):
         return 2
-    before = re.search(r"([A-Za-z]+|[㐀-鿿])\s*(?:(?:the|a)\s+)?[`'\"“]?$", prompt[: finding.start])
+    if finding.kind == "unit" and (measured := _MEASURED.search(prompt[: finding.start])):
+        return leads(param, "from" if measured.group(1) else "to")
+    before = _WORD_BEFORE.search(prompt[: finding.start])
     word = before.group(1).lower() if before else ""
-    for names, cues in _CUES:
-        if word in cues:
-            if names.intersection(pieces(param.name)):
-                return 3
-            return -2 if any(others.intersection(pieces(param.name)) for others, _ in _CUES) else 0
-    if word not in _IN:
+    if (led := leads(param, word)) != 0:
+        return led
+    if finding.kind == "name" and word in _OF and "name" in param.likes and (personal(prompt) or " " in finding.text):
+        return 1 if _PLACES.intersection(pieces(param.name)) else 1.5
+    located = "path" in param.likes or _PLACES.intersection(pieces(param.name))
+    return 2 if located and word in _IN | {"from"} else 0
+
+
+def leads(param: Param, word: str) -> float:
+    """Whether a preposition leads to a parameter (3), to the other of two (-2), or says nothing of it (0)."""
+    named = [names for names, cues in _CUES if word in cues]
+    if not named:
         return 0
-    return 2 if "path" in param.likes or _PLACES.intersection(pieces(param.name)) else 0
+    own = frozenset(pieces(param.name))
+    return 3 if named[0] & own else -2 if any(names & own for names, _ in _CUES) else 0
+
+
+def personal(prompt: str) -> bool:
+    """Whether a prompt asks for what only a person has."""
+    return _PERSONAL.search(prompt) is not None

@@ -9,13 +9,43 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from nb_agent.mock.params import Param, of_schema
+from nb_agent.mock.params import Param, leads, of_schema
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
 __all__ = ["flag", "free_text", "invented", "options", "statement"]
 
-_DEGREES: Final = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "metric": "celsius", "imperial": "fahrenheit"}
+#: Names of the same choice; those of one or two letters are words of their own and are not looked for.
+_ALIASES: Final = tuple(
+    line.split()
+    for line in """
+celsius c metric °c centigrade 摄氏
+fahrenheit f imperial °f 华氏
+kelvin k °k
+english en 英语 英文
+french fr 法语 法文
+german de 德语 德文
+spanish es 西班牙语
+italian it 意大利语
+portuguese pt 葡萄牙语
+russian ru 俄语
+arabic ar 阿拉伯语
+chinese zh zh-cn mandarin 中文 汉语
+japanese ja 日语 日文
+korean ko 韩语
+mean avg average 平均
+sum total 总和
+""".strip().splitlines()
+)
+_SWITCHED: Final = {
+    off: re.compile(rf"\b(?:turn|switch|shut|power|put)\w*\s+(?:[\w'-]+\s+){{0,4}}?{word}\b|{more}", re.IGNORECASE)
+    for off, word, more in (
+        (True, "off", r"\b(?:disable|deactivate|stop)\b|关闭|关掉|关上|关了|^关|把.+关"),
+        (False, "on", r"\b(?:enable|activate|start)\b|打开|开启|^开|把.+开"),
+    )
+}
+_SWITCHES: Final = frozenset({"on", "off", "enabled", "active", "power", "powered", "state", "activated"})
+_BEFORE: Final = re.compile(r"([A-Za-z]+|[㐀-鿿])\s*$")
 _NO: Final = re.compile(
     r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$",
     re.IGNORECASE,
@@ -26,18 +56,25 @@ def options(param: Param, prompt: str, places: dict[str, list[int]]) -> list[tup
     """The values of an enum that a prompt names, in the order of their naming, with where each begins and ends."""
     found: dict[Any, tuple[int, int]] = {}
     for value in [entry for entry in param.schema["enum"] if isinstance(entry, (str, int, float))]:
-        span = _written(str(value), prompt) or _degrees(str(value), prompt)
+        span = _written(str(value), prompt) or _alias(str(value), prompt)
         if span is None and isinstance(value, str):
             span = _meant(value, places, [other for other in param.schema["enum"] if other != value])
         if span is not None:
             found[value] = span
     inside = [v for v, (a, b) in found.items() if any(c <= a and b <= d and d - c > b - a for c, d in found.values())]
     spans = [(start, end, value) for value, (start, end) in found.items() if value not in inside]
-    return sorted(spans, key=lambda span: span[0])
+    led = [(span, before.group(1).lower() if (before := _BEFORE.search(prompt[: span[0]])) else "") for span in spans]
+    return sorted((span for span, word in led if leads(param, word) >= 0), key=lambda span: span[0])
 
 
 def _written(value: str, prompt: str) -> tuple[int, int] | None:
     """Where the value stands in the prompt as it is, or with other signs between its words."""
+    if value.lower() in ("on", "off"):
+        match = _SWITCHED[value.lower() == "off"].search(prompt)
+        return match.span() if match else None
+    if len(value) == 2 and any(value.lower() in names for names in _ALIASES):
+        match = re.search(rf"\b(?:to|into|from|in)\s+[`'\"]?{value}\b", prompt, re.IGNORECASE)  # "it" and "de" are words
+        return match.span() if match else None
     inner = r"[\s_-]*".join(re.escape(piece) for piece in pieces(value)) or re.escape(value)
     ending = r"(?:s|es|ed)?" if len(value) > 2 else ""
     case = 0 if len(value) == 1 else re.IGNORECASE  # the value "a" is no article
@@ -45,14 +82,13 @@ def _written(value: str, prompt: str) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-def _degrees(value: str, prompt: str) -> tuple[int, int] | None:
-    sign = next((sign for sign, word in _DEGREES.items() if value.lower() in (sign, word)), None)
-    names = {sign or "", _DEGREES.get(sign or "", "")} - {""}
-    letters = {name[0] for name in names if name in ("c", "f", "k", "celsius", "fahrenheit", "kelvin")}
-    for letter in letters:
-        full = next((word for word in _DEGREES.values() if word[0] == letter), letter)
-        if match := re.search(rf"°\s?{letter}\b|\b{full}\b", prompt, re.IGNORECASE):
-            return match.span()
+def _alias(value: str, prompt: str) -> tuple[int, int] | None:
+    """Where another name of the value stands."""
+    for names in _ALIASES:
+        for name in names if value.lower() in names else ():
+            written = rf"(?<![A-Za-z]){name}(?![A-Za-z])" if name.isascii() else rf"{name}(?![A-Za-z])".replace("°", r"°\s?")
+            if len(name) > 1 and (name.isascii() is False or len(name) > 2) and (match := re.search(written, prompt, re.IGNORECASE)):
+                return match.span()
     return None
 
 
@@ -65,12 +101,20 @@ def _meant(value: str, places: dict[str, list[int]], others: list[Any]) -> tuple
 
 def flag(param: Param, prompt: str, places: dict[str, list[int]]) -> bool | None:
     """Whether a prompt asks for what a yes-or-no parameter is named after; ``None`` where it does not mention it."""
+    if _SWITCHES.intersection(pieces(param.name)) and (said := switched(prompt)) is not None:
+        return said != ("off" in pieces(param.name))
     weak = {"include", "use", "is", "with", "enable", "show", "list"}
     starts = [place for word in param.words - weak for place in places.get(word, ())]
     if not starts:
         return None
     negative = any(word in ("no", "without", "skip", "exclude", "disable") for word in pieces(param.name))
     return negative or not _NO.search(prompt[: min(starts)])
+
+
+def switched(prompt: str) -> bool | None:
+    """Whether something is to be on or off."""
+    off, on = (_SWITCHED[kind].search(prompt) for kind in (True, False))
+    return None if not (off or on) else on is not None
 
 
 _END: Final = r"(?:[.?!。？！]?\s*$|[,，]?\s+(?:and\s+)?then\b|[。])"

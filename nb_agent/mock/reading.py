@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         kind: ``text`` (quoted, and none of the others), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``,
-            ``expression``, ``code``, ``number``, ``symbol`` (capitals), ``name`` (of a place, a person, a thing) or ``plain``
+            ``expression``, ``code``, ``unit``, ``number``, ``symbol`` (capitals), ``name`` (of a place, a person, a thing) or ``plain``
             (a word that may be a value).
         marked: whether it stood in quotes or backticks.
     """
@@ -44,6 +44,12 @@ _L: Final = r"(?<![A-Za-z0-9_])"  # where a Latin word begins and ends; \b sees 
 _R: Final = r"(?![A-Za-z0-9_])"
 _UPPER: Final = "A-ZÀ-ÖØ-ÞĀŁŚŠŽİ"
 _N: Final = r"\d+(?:\.\d+)?"
+_LONG_UNITS: Final = (
+    "(?:kilo|centi|milli)?met(?:er|re)s?|miles?|yards?|feet|foot|inch(?:es)?|(?:kilo|milli)?grams?|pounds?|ounces?|tonnes?|tons?|"
+    "(?:milli)?lit(?:er|re)s?|gallons?|pints?|cups?|hours?|minutes?|seconds?|days?|weeks?|knots|mph|kelvin|celsius|fahrenheit|"
+    "Celsius|Fahrenheit|Kelvin|kilobytes?|megabytes?|gigabytes?|公里|千米|英里|公斤|英尺|英寸|厘米"
+)
+_UNITS: Final = rf"{_LONG_UNITS}|[kcm]?m|km/h|ft|yd|mi|lbs?|oz|[km]?g|m?[lL]|°?[CFK]|[KMGT]B|h|min|s|米|磅|克"
 _SIGNS: Final = {
     "plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "divided by": "/", "over": "/", "to the power of": "**",
 }  # fmt: skip
@@ -90,6 +96,7 @@ _PATTERNS: Final = tuple(
             rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
             0,
         ),
+        ("unit", rf"(?<=\d)\s?(?:{_UNITS}){_R}|{_L}(?:{_LONG_UNITS}){_R}", 0),
         ("number", r"(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_])", 0),
         ("number", rf"{_L}(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve){_R}", re.IGNORECASE),
         ("symbol", rf"(?<![A-Za-z0-9_.])(?<![a-z], )[A-Z]{{2,6}}{_R}(?! [{_UPPER}][a-z])", 0),
@@ -134,11 +141,18 @@ _NO_FOLDER: Final = frozenset(
 _HAN_RUN: Final = re.compile(r"[㐀-鿿·]+")
 _HAN_STOP: Final = (
     "怎么样 怎么 什么 多少 哪里 哪些 哪个 如何 请问 帮我 帮忙 告诉我 告诉 查一下 看一下 看看 一下 今天 明天 昨天 现在 当前 "
-    "目前 同时 然后 以及 还有 并且 或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 "
+    "目前 首都 都有 都是 都在 换成 换为 兑成 变成 改成 写成 说成 同时 然后 以及 还有 并且 或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 "
     "打开 运行 使用 调用 执行 总共 列举 住在 现有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 "
-    "到 给 用 把 将 对 里 中 有 并 这 那 个 几 度 各 都 也 还 再 为 成 做"
+    "到 给 用 把 将 对 有 并 这 那 个 几 度 各 也 还 再 为 做"
 ).split()
-_HAN_SPLIT: Final = re.compile("|".join(sorted({*_HAN_STOP, *ZH_WORDS}, key=lambda word: (-len(word), word))))
+#: Names of places that hold one of these characters, or one of those that are taken off an end.
+_HAN_PLACES: Final = (
+    "新加坡 加拿大 加州 加纳 芝加哥 孟加拉 雅加达 里加 斯里兰卡 马达加斯加 呼和浩特 和田 和歌山 印度尼西亚 印度 埃及 也门 维也纳 巴塞罗那 哈瓦那 "
+    "那不勒斯 那霸 的黎波里 加的夫 亚的斯亚贝巴 马德里 新德里 德里 马里 拉各斯 几内亚 从化 查尔斯顿 用友 中和 对马 都柏林 都灵 成都 "
+    "首尔 日内瓦 发罗拉"
+).split()
+_HAN_SPLIT: Final = re.compile("|".join(sorted({*_HAN_STOP, *ZH_WORDS, *_HAN_PLACES}, key=lambda word: (-len(word), word))))
+_HAN_ENDS: Final = re.compile(r"^成(?=..)|(?<=..)[都里中]$")  # "all", "in", "into": never where one character would be left
 
 
 def shape(text: str) -> str:
@@ -190,22 +204,38 @@ def _found(kind: str, match: re.Match[str]) -> Iterator[Finding]:
         text = next(group for group in match.groups() if group is not None)
         yield Finding(kind_of(text), text, match.start(), match.end(), marked=True)
     elif kind == "name":
-        yield from _names(match.group(), match.start())
+        yield from _names(match.group(), match.start(), match.string)
     elif kind == "symbol" and match.group().lower() in _NO_NAME:
         return
     else:
         text = match.group().strip()
-        yield Finding(kind, text.rstrip(",") if kind == "number" else text, match.start(), match.end())
+        yield Finding(kind, _in_signs(text) if kind == "expression" else text, match.start(), match.end())
 
 
-def _names(run: str, start: int) -> Iterator[Finding]:
+def _in_signs(spoken: str) -> str:
+    """An expression as a calculator reads it: "15% of 80" is ``15 / 100 * 80``."""
+    text = re.sub(r" ?% of ", " / 100 * ", spoken, flags=re.IGNORECASE)
+    text = re.sub(r"(?:square root of|sqrt) (\S+)", r"sqrt(\1)", text, flags=re.IGNORECASE)
+    return re.sub(rf" ({_SPOKEN}) ", lambda match: f" {_SIGNS[match.group(1).lower()]} ", text, flags=re.IGNORECASE)
+
+
+_OBJECT: Final = re.compile(r"\s+(?:the|an?|my|our|this|that|these|those|some|all|every|each|me|us|on|off|up|down)\b")
+
+
+def _bids(text: str, start: int, prompt: str) -> bool:
+    """Whether a capitalised word is the verb that a sentence begins with: "Unlock the door"."""
+    opens = not prompt[:start].strip() or prompt[:start].rstrip()[-1] in ".!?:\n"
+    return opens and " " not in text and _OBJECT.match(prompt, start + len(text)) is not None
+
+
+def _names(run: str, start: int, prompt: str) -> Iterator[Finding]:
     """A run of capitalised words without those that only open a sentence, and without a possessive ending."""
     first = re.match(r"[\w'’.-]+\s+", run)
     while first and first.group().strip().lower() in _NO_NAME:
         run, start = run[first.end() :], start + first.end()
         first = re.match(r"[\w'’.-]+\s+", run)
     text = re.sub(r"['’]s$|\.$", "", run)
-    if text and text.lower() not in _NO_NAME and text[0].isupper():
+    if text and text.lower() not in _NO_NAME and text[0].isupper() and not _bids(text, start, prompt):
         yield Finding("name", text, start, start + len(text))
 
 
@@ -223,8 +253,12 @@ def _chinese(free: str) -> Iterator[Finding]:
         start = 0
         for stop in [*_HAN_SPLIT.finditer(run.group()), None]:
             end = stop.start() if stop else len(run.group())
-            if 2 <= end - start <= 8:
-                yield Finding("name", run.group()[start:end], run.start() + start, run.start() + end)
+            name = _HAN_ENDS.sub("", run.group()[start:end])
+            begin = run.start() + run.group().index(name, start)
+            if 2 <= len(name) <= 8:
+                yield Finding("name", name, begin, begin + len(name))
+            if stop and stop.group() in _HAN_PLACES:
+                yield Finding("name", stop.group(), run.start() + stop.start(), run.start() + stop.end())
             start = stop.end() if stop else end
 
 
