@@ -110,7 +110,7 @@ def runs(pid):
     """Whether a process is there and has not only its entry left."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it went before the file was opened, or while it was read
         return False
 
 

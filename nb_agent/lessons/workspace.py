@@ -7,6 +7,7 @@ compared are resolved paths, part by part, never texts. Unlike `mcp.lesson_serve
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -131,6 +132,8 @@ class Workspace:
         except (FileNotFoundError, NotADirectoryError):
             return place
         except OSError as error:  # too long a name, a folder that may not be entered
+            if error.errno == errno.ELOOP:  # from Python 3.13 on resolve() lets links in a circle pass
+                raise ToolError(f"{path!r} leads nowhere", code="path_not_allowed") from None
             raise ToolError(f"{path!r} cannot be reached: {error.strerror}", code="not_readable") from None
         if stat.S_ISDIR(mode):
             raise ToolError(f"{path!r} is a folder, not a file", code="is_a_folder")

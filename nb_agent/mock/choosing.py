@@ -11,12 +11,12 @@ from typing import Final
 
 from nb_agent.messages import Definition
 from nb_agent.mock.filling import Filled, fill
-from nb_agent.mock.params import Param, params
+from nb_agent.mock.params import Param, params, personal, related
 from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding
 from nb_agent.mock.words import GENERIC, concepts, pieces
 
-__all__ = ["Pick", "about", "choose", "makes"]
+__all__ = ["Pick", "about", "choose", "makes", "tells"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,11 @@ class Pick:
     filled: Filled
     places: tuple[int, ...] = ()  # where the prompt names it
     score: float = 0
+    told: frozenset[str] = frozenset()  # the concepts of the prompt that only its description holds, where its name holds none
 
 
 _ENOUGH: Final = 0.8
+_FEW_WORDS: Final = 4
 _MOST_PICKS: Final = 6
 #: Tools of these verbs are called only where the prompt says so, whatever else matches.
 _RISKY: Final = frozenset({"delete", "cancel", "drop", "kill", "pay", "transfer", "refund"})
@@ -41,6 +43,10 @@ _ASKING: Final = frozenset(
 )
 _ALIASES: Final = {"now": "time", "today": "date"}
 _PEOPLE: Final = frozenset({"customer", "user", "employee", "person", "author", "owner", "contact", "staff"})
+#: First words of descriptions of tools that only tell something.
+_TELLING: Final = frozenset("where what how who when which whether the a an current name price value return returns tell".split())
+#: Kinds of values that speak for no tool where the prompt has none of its words: a city is no question for the weather.
+_WEAK: Final = frozenset({"name", "plain", "text", "number", "unit", "date", "time", "symbol"})
 _NO_TOOLS: Final = re.compile(
     r"\b(?:without (?:using )?(?:any |a )?tools?|(?:do not|don't) (?:use|call) (?:any |a )?tools?|no tools)\b"
     r"|不要(?:使用|调用)工具",
@@ -101,17 +107,18 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     described -= frozenset[str]().union(*(concepts(pick.tool.description) for pick in picks)) if picks else frozenset()
     score += sum(0.5 if "㐀" <= concept[0] <= "鿿" else 0.4 for concept in described - GENERIC)
     score += 0.3 * len(frozenset[str]().union(*(param.words for param in params(tool))) & new - own - GENERIC)
-    if not picks or filled.used - taken:
+    fresh = filled.used - taken
+    if (fresh or not picks) and (score or _fits_alone(filled, fresh, prompt)):
         score += 0.5 * min(filled.strong, 2 if picks else 3)
     score += (
         _verb(tool, prompt, named=bool(named - GENERIC), further=bool(picks))
         + _by_name(tool, prompt)
         + (_server(tool, new) if score else 0)
     )
-    if picks and filled.missing and own & _PEOPLE and _asks_who(prompt, picks):
+    if own & _PEOPLE and _asks_who(prompt, filled, picks):
         score += 1.0
     spots = [place for concept in (named or described) for place in prompt.places[concept]]
-    return Pick(tool, filled, tuple(sorted(spots)), score)
+    return Pick(tool, filled, tuple(sorted(spots)), score, described if not named else frozenset())
 
 
 def _statements(tool: Definition) -> list[str]:
@@ -119,9 +126,18 @@ def _statements(tool: Definition) -> list[str]:
     return [param.name for param in params(tool) if "sql" in param.likes]
 
 
-def _asks_who(prompt: Prompt, picks: list[Pick]) -> bool:
+def _fits_alone(filled: Filled, fresh: frozenset[Finding], prompt: Prompt) -> bool:
+    """Whether the values speak for a tool that no word of the prompt speaks for: a code that is no other tool's, or several."""
+    telling = [finding for finding in fresh if finding.kind not in _WEAK]
+    few = len(pieces(prompt.text)) <= _FEW_WORDS or (not filled.missing and len(filled.rows[0]) > 1)
+    return any(few or sum(related(finding.text, rival) for rival in prompt.rivals) == 1 for finding in telling)
+
+
+def _asks_who(prompt: Prompt, filled: Filled, picks: list[Pick]) -> bool:
+    """Whether a person is asked for: the one that is named, or the one behind what another tool finds."""
     known = frozenset[str]().union(*(concepts(_local(pick.tool.name)) for pick in picks))
-    return not known & _PEOPLE and re.search(r"\bwho(?:se|m)?\b|谁", prompt.text, re.IGNORECASE) is not None
+    named = any(finding.kind == "name" for finding in filled.used)
+    return not known & _PEOPLE and personal(prompt.text) and bool(filled.missing if picks else named)
 
 
 def _verb(tool: Definition, prompt: Prompt, *, named: bool, further: bool) -> float:
@@ -134,7 +150,13 @@ def _verb(tool: Definition, prompt: Prompt, *, named: bool, further: bool) -> fl
         return -9
     if concepts(verb) & _CHANGING:
         return -0.4
-    return -0.5 if further and len(split) > 1 and verb not in _ASKING else 0
+    return -0.5 if further and len(split) > 1 and not tells(tool) else 0
+
+
+def tells(tool: Definition) -> bool:
+    """Whether a tool only finds something out, by its verb or by the first word of its description."""
+    verb = pieces(_local(tool.name))[:1]
+    return not _ASKING.isdisjoint(verb) or tool.description.lower().partition(" ")[0] in _TELLING | _ASKING
 
 
 def _by_name(tool: Definition, prompt: Prompt) -> float:
@@ -154,15 +176,13 @@ def _due(pick: Pick, prompt: Prompt, tools: tuple[Definition, ...], picks: list[
     """Whether a further tool is more than an echo: its arguments are there, can come from another tool, or its name is new."""
     if not pick.filled.missing:
         return True
-    if all(_comes(param, picks, tools, fills) for param in pick.filled.missing):
+    if all(("body" in param.likes and not tells(pick.tool)) or _comes(param, picks, tools, fills) for param in pick.filled.missing):
         return True
     described = frozenset[str]().union(*(about(other.tool) for other in picks))
     return bool(concepts(_local(pick.tool.name)) & prompt.places.keys() - described - GENERIC)
 
 
 def _comes(param: Param, picks: list[Pick], tools: tuple[Definition, ...], fills: dict[str, Filled]) -> bool:
-    if "body" in param.likes:
-        return True  # the results of the others can be written there
     is_id = "id" in pieces(param.name)  # what a look-up by a sure argument returns mostly holds the ids of what belongs to it
     return any(makes(pick.tool, param) or (is_id and pick.filled.strong) for pick in picks) or any(
         makes(tool, param) and not fills[tool.name].missing and fills[tool.name].strong for tool in tools

@@ -18,7 +18,7 @@ from nb_agent.mock.params import Param, convert, near, params, related, suits
 from nb_agent.mock.phrases import flag, free_text, options, statement
 from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding, after_words, shape
-from nb_agent.mock.words import concepts
+from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
 __all__ = ["Filled", "fill"]
@@ -99,7 +99,7 @@ def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(
     _take_best([param for param in wanted if not param.required], sheet)
     _take_more([param for param in wanted if not any(other.required for other in wanted)], sheet)
     if guess:
-        _take_words(wanted, sheet, about)
+        _take_words(tool, wanted, sheet, about)
     missing = tuple(param for param in wanted if param.required and param.name not in sheet.values)
     return Filled(_rows(wanted, sheet), missing, frozenset(sheet.used), sheet.strong)
 
@@ -227,13 +227,16 @@ def _alike(one: Finding, two: Finding) -> bool:
     return one.kind == two.kind and (one.kind != "code" or shapes[0].endswith(shapes[1]) or shapes[1].endswith(shapes[0]))
 
 
-def _take_words(wanted: tuple[Param, ...], sheet: _Sheet, about: frozenset[str]) -> None:
+def _take_words(tool: Definition, wanted: tuple[Param, ...], sheet: _Sheet, about: frozenset[str]) -> None:
     """For required text that has no value yet: words after "in", "for" …, then the prompt's own sentence."""
     for param in wanted:
         if not param.required or param.name in sheet.values or param.type != "string" or param.schema.get("enum"):
             continue
+        nouns = pieces(tool.name.rsplit("__", 1)[-1])
         known = about | param.words | frozenset(word for finding in sheet.used for word in concepts(finding.text))
-        plain = [finding for finding in after_words(sheet.prompt.text, known) if not _overlaps(finding, sheet.used)]
+        plain = [
+            finding for finding in after_words(sheet.prompt.text, known, param.nouns, nouns) if not _overlaps(finding, sheet.used)
+        ]
         chosen = [finding for finding in plain if suits(param, finding, sheet.prompt.text, sheet.prompt.places) >= 1.5]
         if chosen and not param.likes & {"query", "body", "sql"}:
             first = chosen[0]
@@ -243,6 +246,8 @@ def _take_words(wanted: tuple[Param, ...], sheet: _Sheet, about: frozenset[str])
                     sheet.take(param, finding, 2)
         elif (text := free_text(param, sheet.prompt.text)) is not None:
             sheet.values[param.name] = [(0, text)]
+        elif names := [finding for finding in sheet.free if finding.kind == "name" and "title" in pieces(param.name)]:
+            sheet.take(param, names[0], 2)
 
 
 def _overlaps(finding: Finding, used: list[Finding]) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nb_agent.messages import Definition
+from nb_agent.mock.lexicon import COMPANIES, ZONES
 from nb_agent.mock.reading import Finding, kind_of, shape
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
@@ -52,6 +53,7 @@ _LIKES: Final = {
         "email": "email mail recipient recipients",
         "url": "url link uri website",
         "unit": "unit units",
+        "value": "value amount threshold",
         "people": "attendees participants invitees guests members",
         "date": "date deadline when checkin checkout",
         "time": "time hour",
@@ -62,7 +64,7 @@ _LIKES: Final = {
         "query": "query question topic keyword keywords term search phrase word input prompt q",
         "sql": "sql statement",
         "name": "city town place location country region capital destination origin name person user customer employee author "
-        "company team airport station address language timezone tz zone state department actor artist",
+        "company team airport station address language timezone tz zone state department actor artist director writer singer composer owner assignee",
     }.items()
     for word in line.split()
 }
@@ -82,22 +84,26 @@ _ACCEPTS: Final[dict[str, dict[str, float]]] = {
     "body": {"text": 4, "path": 1, "expression": 1},
     "query": {"text": 4, "name": 2.5, "code": 2.5, "url": 2, "path": 2, "plain": 1.5},
     "sql": {},
+    "value": {"number": 3, "text": 3, "name": 2.5, "code": 2.5, "date": 2},
     "unit": {"unit": 5, "text": 2.5, "symbol": 2},
     "people": {"email": 5.5, "name": 4},
-    "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "plain": 2},
+    "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "path": 2, "plain": 2},
     "": {"name": 3, "code": 3, "symbol": 3, "text": 3.5, "path": 2, "email": 2, "url": 2, "glob": 2, "date": 1.5, "time": 1.5,
          "expression": 1.5, "number": 1.5, "plain": 1.5},
 }  # fmt: skip
 #: The prepositions that lead to a parameter, by the words of its name; a word of another row speaks against it.
 _CUES: Final = (
-    (frozenset("from source origin start departure sender since src base".split()), frozenset({"from", "since", "between", "从", "由"})),
     (
-        frozenset("to target destination end arrival recipient until dest dst".split()),
+        frozenset("from source origin start departure sender since src base old".split()),
+        frozenset({"from", "since", "between", "从", "由"}),
+    ),
+    (
+        frozenset("to target destination end arrival recipient until dest dst quote new".split()),
         frozenset({"to", "into", "until", "till", "到", "成", "至"}),
     ),
 )
 _IN: Final = frozenset("in at near for of inside under on 在".split())
-_OF: Final = frozenset("of by named called about for".split())
+_OF: Final = frozenset("of by named called about for is".split())
 _PERSONAL: Final = re.compile(
     r"\b(?:who(?:se|m)?|e-?mail|phone|birthday|age|salary|manager|job|mobile)\b|谁|邮箱|邮件|电话|生日|年龄|工资", re.IGNORECASE
 )
@@ -108,8 +114,8 @@ _PLACES: Final = frozenset(
 )
 #: The words before a number that lead to a limit, by the words of the parameter's name.
 _LIMITS: Final = (
-    (frozenset("max maximum limit highest top count most n number budget until".split()),
-     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|show|list|give me|return)\s+[$€£¥]?$",
+    (frozenset("max maximum limit highest top count most n number budget until quantity qty copies".split()),
+     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|show|list|give me|return|roll|draw|buy|order|generate)\s+[$€£¥]?$",
                 re.IGNORECASE)),
     (frozenset("min minimum least lowest from".split()),
      re.compile(r"\b(?:over|above|more than|at least|min(?:imum)?)\s+[$€£¥]?$", re.IGNORECASE)),
@@ -119,16 +125,6 @@ _EXAMPLE: Final = re.compile(
     r"(?:e\.g\.|\beg\b|such as|for example|for instance|\blike\b|\bexamples?\b|例如|比如|如)\s*[:,：]?\s*([^();；。]+)",
     re.IGNORECASE,
 )
-_COMPANIES: Final = {
-    "apple": "AAPL", "microsoft": "MSFT", "google": "GOOGL", "alphabet": "GOOGL", "amazon": "AMZN", "tesla": "TSLA",
-    "nvidia": "NVDA", "meta": "META", "netflix": "NFLX", "intel": "INTC", "苹果": "AAPL", "特斯拉": "TSLA", "微软": "MSFT",
-}  # fmt: skip
-_ZONES: Final = {
-    "tokyo": "Asia/Tokyo", "东京": "Asia/Tokyo", "paris": "Europe/Paris", "巴黎": "Europe/Paris", "london": "Europe/London",
-    "伦敦": "Europe/London", "berlin": "Europe/Berlin", "new york": "America/New_York", "纽约": "America/New_York",
-    "beijing": "Asia/Shanghai", "北京": "Asia/Shanghai", "shanghai": "Asia/Shanghai", "上海": "Asia/Shanghai",
-    "sydney": "Australia/Sydney", "los angeles": "America/Los_Angeles",
-}  # fmt: skip
 _NUMERALS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
 
 
@@ -234,8 +230,8 @@ def convert(param: Param, finding: Finding) -> Any:
     if param.type != "string":
         return None
     if param.likes == {"symbol"} and finding.kind in ("name", "plain"):
-        return _COMPANIES.get(text.lower())
-    return _ZONES.get(text.lower(), text) if "timezone" in param.name.lower() else text
+        return COMPANIES.get(text.lower())
+    return ZONES.get(text.lower(), text) if "timezone" in param.name.lower() else text
 
 
 def suits(param: Param, finding: Finding, prompt: str, places: dict[str, list[int]]) -> float:

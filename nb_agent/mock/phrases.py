@@ -9,34 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from nb_agent.mock.lexicon import ALIASES
 from nb_agent.mock.params import Param, leads, of_schema
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
 __all__ = ["flag", "free_text", "invented", "options", "statement"]
 
-#: Names of the same choice; those of one or two letters are words of their own and are not looked for.
-_ALIASES: Final = tuple(
-    line.split()
-    for line in """
-celsius c metric °c centigrade 摄氏
-fahrenheit f imperial °f 华氏
-kelvin k °k
-english en 英语 英文
-french fr 法语 法文
-german de 德语 德文
-spanish es 西班牙语
-italian it 意大利语
-portuguese pt 葡萄牙语
-russian ru 俄语
-arabic ar 阿拉伯语
-chinese zh zh-cn mandarin 中文 汉语
-japanese ja 日语 日文
-korean ko 韩语
-mean avg average 平均
-sum total 总和
-""".strip().splitlines()
-)
 _SWITCHED: Final = {
     off: re.compile(rf"\b(?:turn|switch|shut|power|put)\w*\s+(?:[\w'-]+\s+){{0,4}}?{word}\b|{more}", re.IGNORECASE)
     for off, word, more in (
@@ -45,6 +24,7 @@ _SWITCHED: Final = {
     )
 }
 _SWITCHES: Final = frozenset({"on", "off", "enabled", "active", "power", "powered", "state", "activated"})
+_JOINED: Final = re.compile(r"\s*(?:,|、|，|和|及)?\s*(?:and|or)?\s*", re.IGNORECASE)
 _BEFORE: Final = re.compile(r"([A-Za-z]+|[㐀-鿿])\s*$")
 _NO: Final = re.compile(
     r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$",
@@ -63,8 +43,14 @@ def options(param: Param, prompt: str, places: dict[str, list[int]]) -> list[tup
             found[value] = span
     inside = [v for v, (a, b) in found.items() if any(c <= a and b <= d and d - c > b - a for c, d in found.values())]
     spans = [(start, end, value) for value, (start, end) in found.items() if value not in inside]
-    led = [(span, before.group(1).lower() if (before := _BEFORE.search(prompt[: span[0]])) else "") for span in spans]
-    return sorted((span for span, word in led if leads(param, word) >= 0), key=lambda span: span[0])
+    kept: list[tuple[int, int, Any]] = []
+    lead, last = "", 0
+    for start, end, value in sorted(spans, key=lambda span: span[0]):
+        if not (last and _JOINED.fullmatch(prompt[last:start])):  # "to German and French": both are led by "to"
+            lead = before.group(1).lower() if (before := _BEFORE.search(prompt[:start])) else ""
+        kept += [(start, end, value)] if leads(param, lead) >= 0 else []
+        last = end
+    return kept
 
 
 def _written(value: str, prompt: str) -> tuple[int, int] | None:
@@ -72,7 +58,7 @@ def _written(value: str, prompt: str) -> tuple[int, int] | None:
     if value.lower() in ("on", "off"):
         match = _SWITCHED[value.lower() == "off"].search(prompt)
         return match.span() if match else None
-    if len(value) == 2 and any(value.lower() in names for names in _ALIASES):
+    if len(value) == 2 and any(value.lower() in names for names in ALIASES):
         match = re.search(rf"\b(?:to|into|from|in)\s+[`'\"]?{value}\b", prompt, re.IGNORECASE)  # "it" and "de" are words
         return match.span() if match else None
     inner = r"[\s_-]*".join(re.escape(piece) for piece in pieces(value)) or re.escape(value)
@@ -84,10 +70,14 @@ def _written(value: str, prompt: str) -> tuple[int, int] | None:
 
 def _alias(value: str, prompt: str) -> tuple[int, int] | None:
     """Where another name of the value stands."""
-    for names in _ALIASES:
+    for names in ALIASES:
         for name in names if value.lower() in names else ():
             written = rf"(?<![A-Za-z]){name}(?![A-Za-z])" if name.isascii() else rf"{name}(?![A-Za-z])".replace("°", r"°\s?")
-            if len(name) > 1 and (name.isascii() is False or len(name) > 2) and (match := re.search(written, prompt, re.IGNORECASE)):
+            if (
+                len(name) > 1
+                and (name.isascii() is False or len(name) > 2)
+                and (match := re.search(written, prompt, re.IGNORECASE))
+            ):
                 return match.span()
     return None
 
@@ -120,16 +110,17 @@ def switched(prompt: str) -> bool | None:
 _END: Final = r"(?:[.?!。？！]?\s*$|[,，]?\s+(?:and\s+)?then\b|[。])"
 _QUERY_CUES: Final = (
     rf"\b(?:search|look|find|google|query|ask)\b(?:\s+[\w-]+){{0,4}}?\s+(?:for|about|up)\s+(.+?){_END}",
-    r"[:：]\s*(.+?)\s*$",
+    r"(?:(?<!\d):|：)\s*(.+?)\s*$",
     rf"\babout\s+(.+?){_END}",
     rf"^(?:please\s+)?(?:find|search|look up|show|get|list)(?:\s+me)?\s+(.+?){_END}",
     rf"(?:搜索|查找|查询|搜)(?:一下)?(.+?){_END}",
 )
 _BODY_CUES: Final = (
-    r"[:：]\s*(.+?)\s*$",
+    r"(?:(?<!\d):|：)\s*(.+?)\s*$",
     rf"\b(?:saying|says|say|that|reads)\s+(?:that\s+)?(.+?){_END}",
     rf"\b(?:me|task|todo|note|reminder)\s+(?:to|about)\s+(.+?){_END}",
     rf"\b(?:translate|summari[sz]e|repeat|echo)\s+(.+?)(?:\s+(?:to|into|in)\s+\S+)?{_END}",
+    r"\b(?:put|add|schedule|plan|arrange)\s+(?:an?\s+|the\s+)?(.+?)\s+(?:on|to|into|for|at)\s+(?:my|the|our|\w*day|tomorrow|\d)",
     rf"(?:提醒我|记下|备注|内容[是为])(.+?){_END}",
     rf"\babout\s+(.+?){_END}",
 )

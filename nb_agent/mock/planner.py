@@ -16,13 +16,13 @@ from typing import Any, Final
 from nb_agent.messages import Definition, Message
 from nb_agent.mock import scenarios
 from nb_agent.mock.answers import ask_for, introduce, report
-from nb_agent.mock.choosing import Pick, about, choose, makes
+from nb_agent.mock.choosing import Pick, about, choose, makes, tells
 from nb_agent.mock.filling import fill
 from nb_agent.mock.params import Param, of_schema, params
 from nb_agent.mock.phrases import invented
 from nb_agent.mock.plans import NOT_RUN, Ask, Call, Outcome, Plan, outcomes, turn_of
 from nb_agent.mock.prompts import Prompt, read
-from nb_agent.mock.supply import supply
+from nb_agent.mock.supply import known, supply
 from nb_agent.values import JSON, dumps
 
 __all__ = ["plan"]
@@ -100,6 +100,7 @@ def _goals(
             picks = choose(prompt, tools)
         elif not forced and (goals := _again(last, prompt, tools)):
             return prompt, goals
+    picks = [pick for pick in picks if not (pick.filled.missing and pick.told and pick.told <= known(done))]
     return prompt, [_goal(pick, picks, prompt, done) for pick in picks]
 
 
@@ -122,13 +123,12 @@ def _goal(pick: Pick, picks: list[Pick], prompt: Prompt, done: tuple[Outcome, ..
     others = [other for other in picks if other is not pick]
     filled = pick.filled
     values = {param.name: supply(param, done) for param in filled.missing}
-    waiting = {param.name for param in filled.missing if "body" in param.likes and (others or done)}
+    waiting = {param.name for param in filled.missing if "body" in param.likes and not tells(pick.tool) and (others or done)}
     ready = done and all(any(o.call.name == other.tool.name for o in done) for other in others)
     if ready:
         values |= {name: [_written(done, prompt.text)] for name in waiting}
     if any(not found for name, found in values.items() if name not in waiting):
-        known = frozenset[str]().union(*(about(other.tool) for other in picks))
-        guess = fill(pick.tool, prompt, about=known)
+        guess = fill(pick.tool, prompt, about=frozenset[str]().union(*(about(other.tool) for other in picks)))
         for param in filled.missing:
             if not values[param.name] and param.name not in waiting and param.name in guess.rows[0]:
                 values[param.name] = list({dumps(row[param.name]): row[param.name] for row in guess.rows}.values())

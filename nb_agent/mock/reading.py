@@ -7,10 +7,11 @@ Finds what could be an argument, whatever the tools are; `filling` decides which
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from nb_agent.mock.lexicon import CURRENCIES, EXTENSIONS, FILES, HAN_PLACES, HAN_STOP, LONG_UNITS, NO_NAME, UNITS
 from nb_agent.mock.words import ZH_WORDS, concepts
 
 __all__ = ["Finding", "after_words", "findings", "kind_of", "shape"]
@@ -34,22 +35,12 @@ class Finding:
     marked: bool = False
 
 
-_EXTENSIONS: Final = (
-    "md|txt|ya?ml|json|jsonl|csv|tsv|py|toml|html?|xml|pdf|png|jpe?g|gif|svg|ini|cfg|conf|log|sql|db|sqlite|ipynb|jsx?|tsx?|css|rst|"
-    "xlsx?|docx?|pptx?|parquet|zip|tar|gz|sh|env|lock|c|h|cpp|rs|go|java|rb|mp3|mp4|wav"
-)
 _MONTHS: Final = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DAYS: Final = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
 _L: Final = r"(?<![A-Za-z0-9_])"  # where a Latin word begins and ends; \b sees none between Chinese and Latin letters
 _R: Final = r"(?![A-Za-z0-9_])"
 _UPPER: Final = "A-ZÀ-ÖØ-ÞĀŁŚŠŽİ"
 _N: Final = r"\d+(?:\.\d+)?"
-_LONG_UNITS: Final = (
-    "(?:kilo|centi|milli)?met(?:er|re)s?|miles?|yards?|feet|foot|inch(?:es)?|(?:kilo|milli)?grams?|pounds?|ounces?|tonnes?|tons?|"
-    "(?:milli)?lit(?:er|re)s?|gallons?|pints?|cups?|hours?|minutes?|seconds?|days?|weeks?|knots|mph|kelvin|celsius|fahrenheit|"
-    "Celsius|Fahrenheit|Kelvin|kilobytes?|megabytes?|gigabytes?|公里|千米|英里|公斤|英尺|英寸|厘米"
-)
-_UNITS: Final = rf"{_LONG_UNITS}|[kcm]?m|km/h|ft|yd|mi|lbs?|oz|[km]?g|m?[lL]|°?[CFK]|[KMGT]B|h|min|s|米|磅|克"
 _SIGNS: Final = {
     "plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "divided by": "/", "over": "/", "to the power of": "**",
 }  # fmt: skip
@@ -83,11 +74,11 @@ _PATTERNS: Final = tuple(
         ("time", rf"{_L}\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?{_R}|{_L}\d{{1,2}} ?[ap]m{_R}", re.IGNORECASE),
         (
             "path",
-            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/)*(?:[\w.-]*[\w-]|(?<=[\w.-]/))|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{_EXTENSIONS}){_R}"
+            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/)*(?:[\w.-]*[\w-]|(?<=[\w.-]/))|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{EXTENSIONS}){_R}"
             r"|(?<!\S)\.{1,2}/?(?=\s|$)",
             re.ASCII,
         ),
-        ("path", rf"(?<![\w./-])[\w.-]*[\w-]\.(?:{_EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
+        ("path", rf"(?<![\w./-])[\w.-]*[\w-]\.(?:{EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
         ("expression", rf"(?<![\w(-])\({{0,8}}{_N}(?:\s*(?:\*\*|[-+*/×÷^%])\s*\(*{_N}\)*)+", re.ASCII),
         ("expression", rf"{_L}(?:square root of|sqrt) {_N}{_R}|{_N}(?:(?: ?% of| {_SPOKEN}) {_N}{_R})+", re.IGNORECASE),
@@ -96,7 +87,7 @@ _PATTERNS: Final = tuple(
             rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
             0,
         ),
-        ("unit", rf"(?<=\d)\s?(?:{_UNITS}){_R}|{_L}(?:{_LONG_UNITS}){_R}", 0),
+        ("unit", rf"(?<=\d)\s?(?:{UNITS}){_R}|{_L}(?:{LONG_UNITS}){_R}", 0),
         ("number", r"(?<![A-Za-z0-9_.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d_])", 0),
         ("number", rf"{_L}(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve){_R}", re.IGNORECASE),
         ("symbol", rf"(?<![A-Za-z0-9_.])(?<![a-z], )[A-Z]{{2,6}}{_R}(?! [{_UPPER}][a-z])", 0),
@@ -105,30 +96,10 @@ _PATTERNS: Final = tuple(
 )
 
 _MOST_READ: Final = 6000  # characters: a page of text that was pasted holds no arguments
-#: Words that open a sentence or stand in capitals and name nothing.
-_NO_NAME: Final = frozenset(
-    "what what's whats who who's where when which why how how's is are was were do does did can could will would should may "
-    "please the a an and or but then also if for in on at to from with of by it i i'm i'd my we our you your he she they "
-    "this that these those there here give get show tell find list look search check read write open save send create make "
-    "add compute calculate compare convert translate run use call ask answer explain describe summarize summarise go let "
-    "let's see set put take book reserve order buy cancel delete remove update say repeat reply hello hi hey thanks thank "
-    "yes no ok okay first second next last finally now after before both each every all any some more report return count "
-    "sum multiply divide subtract plus celsius fahrenheit markdown python json yaml csv sql api id ids sku url am pm ceo "
-    "mcp llm ai faq html pdf utf degrees need want roll query fetch lookup track schedule remind draw plot generate once "
-    "using about store load print display".split()
-)
-_FILES: Final = {
-    "markdown": "md", "python": "py", "json": "json", "yaml": "yaml", "csv": "csv", "text": "txt", "toml": "toml", "html": "html",
-    "notebook": "ipynb", "log": "log", "sql": "sql", "javascript": "js", "pdf": "pdf",
-}  # fmt: skip
 _FILE_WORDS: Final = re.compile(
-    rf"{_L}({'|'.join(_FILES)})\s*(?:files?{_R}|documents?{_R}|文件|文档)|{_L}(notebook)s{_R}", re.IGNORECASE
+    rf"{_L}({'|'.join(FILES)})\s*(?:files?{_R}|documents?{_R}|文件|文档)|{_L}(notebook)s{_R}", re.IGNORECASE
 )
-_CURRENCIES: Final = {
-    "dollar": "USD", "euro": "EUR", "yen": "JPY", "yuan": "CNY", "pound": "GBP", "franc": "CHF", "rupee": "INR", "美元": "USD",
-    "欧元": "EUR", "日元": "JPY", "人民币": "CNY", "英镑": "GBP",
-}  # fmt: skip
-_MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in _CURRENCIES), re.IGNORECASE)
+_MONEY: Final = re.compile("|".join(rf"{_L}{word}s?{_R}" if word.isascii() else word for word in CURRENCIES), re.IGNORECASE)
 _FOLDER: Final = re.compile(
     rf"{_L}(?!(?:the|an?|my|of)\s)(current|this|working|root|[\w.-]{{1,40}})\s+(?:folder|directory|dir){_R}"
     r"|([A-Za-z0-9_.-]{1,40}|当前)\s*(?:目录|文件夹)"
@@ -139,19 +110,7 @@ _NO_FOLDER: Final = frozenset(
     "the a an my which that each list in of and is are named called listing for to with 列出 显示".split()
 )
 _HAN_RUN: Final = re.compile(r"[㐀-鿿·]+")
-_HAN_STOP: Final = (
-    "怎么样 怎么 什么 多少 哪里 哪些 哪个 如何 请问 帮我 帮忙 告诉我 告诉 查一下 看一下 看看 一下 今天 明天 昨天 现在 当前 "
-    "目前 首都 都有 都是 都在 换成 换为 兑成 变成 改成 写成 说成 同时 然后 以及 还有 并且 或者 想知道 知道 需要 可以 能否 能不能 是否 一共 分别 之间 关于 里面 所有 比较 对比 显示 "
-    "打开 运行 使用 调用 执行 总共 列举 住在 现有 的 了 吗 呢 吧 请 查 问 我 你 您 他 她 它 想 要 和 与 及 跟 或 在 是 从 "
-    "到 给 用 把 将 对 有 并 这 那 个 几 度 各 也 还 再 为 做"
-).split()
-#: Names of places that hold one of these characters, or one of those that are taken off an end.
-_HAN_PLACES: Final = (
-    "新加坡 加拿大 加州 加纳 芝加哥 孟加拉 雅加达 里加 斯里兰卡 马达加斯加 呼和浩特 和田 和歌山 印度尼西亚 印度 埃及 也门 维也纳 巴塞罗那 哈瓦那 "
-    "那不勒斯 那霸 的黎波里 加的夫 亚的斯亚贝巴 马德里 新德里 德里 马里 拉各斯 几内亚 从化 查尔斯顿 用友 中和 对马 都柏林 都灵 成都 "
-    "首尔 日内瓦 发罗拉"
-).split()
-_HAN_SPLIT: Final = re.compile("|".join(sorted({*_HAN_STOP, *ZH_WORDS, *_HAN_PLACES}, key=lambda word: (-len(word), word))))
+_HAN_SPLIT: Final = re.compile("|".join(sorted({*HAN_STOP, *ZH_WORDS, *HAN_PLACES}, key=lambda word: (-len(word), word))))
 _HAN_ENDS: Final = re.compile(r"^成(?=..)|(?<=..)[都里中]$")  # "all", "in", "into": never where one character would be left
 
 
@@ -184,9 +143,9 @@ def findings(prompt: str) -> list[Finding]:
     free = prompt  # what has been taken is blanked out, so places stay right
     for match in _FILE_WORDS.finditer(prompt):
         kind = (match.group(1) or match.group(2)).lower()
-        found.append(Finding("glob", f"*.{_FILES[kind]}", match.start(), match.end()))
+        found.append(Finding("glob", f"*.{FILES[kind]}", match.start(), match.end()))
     for match in _MONEY.finditer(prompt):
-        found.append(Finding("symbol", _CURRENCIES[match.group().lower().rstrip("s")], match.start(), match.end()))
+        found.append(Finding("symbol", CURRENCIES[match.group().lower().rstrip("s")], match.start(), match.end()))
         free = _without(free, match)
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(free):
@@ -205,7 +164,7 @@ def _found(kind: str, match: re.Match[str]) -> Iterator[Finding]:
         yield Finding(kind_of(text), text, match.start(), match.end(), marked=True)
     elif kind == "name":
         yield from _names(match.group(), match.start(), match.string)
-    elif kind == "symbol" and match.group().lower() in _NO_NAME:
+    elif kind == "symbol" and match.group().lower() in NO_NAME:
         return
     else:
         text = match.group().strip()
@@ -231,11 +190,11 @@ def _bids(text: str, start: int, prompt: str) -> bool:
 def _names(run: str, start: int, prompt: str) -> Iterator[Finding]:
     """A run of capitalised words without those that only open a sentence, and without a possessive ending."""
     first = re.match(r"[\w'’.-]+\s+", run)
-    while first and first.group().strip().lower() in _NO_NAME:
+    while first and first.group().strip().lower() in NO_NAME:
         run, start = run[first.end() :], start + first.end()
         first = re.match(r"[\w'’.-]+\s+", run)
     text = re.sub(r"['’]s$|\.$", "", run)
-    if text and text.lower() not in _NO_NAME and text[0].isupper() and not _bids(text, start, prompt):
+    if text and text.lower() not in NO_NAME and text[0].isupper() and not _bids(text, start, prompt):
         yield Finding("name", text, start, start + len(text))
 
 
@@ -257,24 +216,50 @@ def _chinese(free: str) -> Iterator[Finding]:
             begin = run.start() + run.group().index(name, start)
             if 2 <= len(name) <= 8:
                 yield Finding("name", name, begin, begin + len(name))
-            if stop and stop.group() in _HAN_PLACES:
+            if stop and stop.group() in HAN_PLACES:
                 yield Finding("name", stop.group(), run.start() + stop.start(), run.start() + stop.end())
             start = stop.end() if stop else end
 
 
 _AFTER: Final = re.compile(rf"{_L}(?:in|for|at|of|from|to|about|into|near|named|called|on|with|is){_R}", re.IGNORECASE)
 _WORD: Final = re.compile(r"\s*(,)?\s*([^\W\d_][\w'’-]*)")
-_ENDS: Final = frozenset(
-    {"tomorrow", "today", "yesterday", "tonight", "right", "currently", "like", "me", "than", "one", "two", "three"}
+_ENDS: Final = frozenset(  # words that end a list of values and are none
+    "tomorrow today yesterday tonight right currently like me than one two three good bad nice old latest same other whole "
+    "free cheap open off many much".split()
 )
 
 
-def after_words(prompt: str, known: frozenset[str]) -> list[Finding]:
-    """Lower-case words that may be values, since they follow "in", "for", "of" …; ``known`` are the concepts of the tool itself."""
-    found: list[Finding] = []
-    for match in _AFTER.finditer(prompt):
-        found += _listed(prompt, match.end(), known)
-    return [finding for place, finding in enumerate(found) if finding.start not in {other.start for other in found[:place]}]
+def after_words(prompt: str, known: frozenset[str], param: Sequence[str] = (), tool: Sequence[str] = ()) -> list[Finding]:
+    """Lower-case words that may be values, since they stand beside the parameter's noun, after "in", "for", "of" …
+
+    Args:
+        prompt: where to look.
+        known: the concepts of the tool itself, which are no values.
+        param: the words of the parameter's name: "table sales", "the sales table", "the bedroom" for a room.
+        tool: the words of the tool's name: "the kitchen light".
+    """
+    named = re.compile(rf"{_L}(?:{'|'.join(map(re.escape, param))}){_R}(?! and| or|,)", re.IGNORECASE) if param else None
+    ways = (
+        _beside(prompt, known, param),
+        _led(prompt, known, named) if named else (),
+        _led(prompt, known, _AFTER),
+        _beside(prompt, known, tool),
+        _beside(prompt, known, param, inside=True),
+    )
+    return next((found for way in ways if (found := list({finding.start: finding for finding in way}.values()))), [])
+
+
+def _led(prompt: str, known: frozenset[str], leads: re.Pattern[str]) -> Iterator[Finding]:
+    for match in leads.finditer(prompt):
+        yield from _listed(prompt, match.end(), known)
+
+
+def _beside(prompt: str, known: frozenset[str], nouns: Sequence[str], *, inside: bool = False) -> Iterator[Finding]:
+    """The words just before a noun, or those that end in it."""
+    for noun in map(re.escape, nouns):
+        for match in re.finditer(rf"{_L}([a-z]+{noun}){_R}" if inside else rf"{_L}([a-z][\w-]+) {noun}s?{_R}", prompt):
+            if match.group(1) not in NO_NAME | _ENDS and concepts(match.group(1)) - known:
+                yield Finding("plain", match.group(1), *match.span(1))
 
 
 def _listed(prompt: str, start: int, known: frozenset[str]) -> Iterator[Finding]:
@@ -289,7 +274,7 @@ def _listed(prompt: str, start: int, known: frozenset[str]) -> Iterator[Finding]
             words = []
         if text in ("the", "a", "an") or joins:
             continue
-        if text in _NO_NAME or text in _ENDS or not (concepts(text) - known or text == "new"):
+        if text in NO_NAME or text in _ENDS or not (concepts(text) - known or text == "new"):
             break
         words.append(word)
     if words:

@@ -14,7 +14,7 @@ from nb_agent.mock.params import Param, shortens
 from nb_agent.mock.plans import Outcome
 from nb_agent.mock.words import GENERIC, concepts, pieces
 
-__all__ = ["supply"]
+__all__ = ["known", "supply"]
 
 _MOST_VALUES: Final = 5  # calls that one list of results may lead to
 
@@ -39,6 +39,12 @@ def supply(param: Param, done: tuple[Outcome, ...]) -> list[Any]:
         if rank == best > 0 and converted not in values:
             values.append(converted)
     return [values] if param.type == "array" and values else values[:_MOST_VALUES]
+
+
+def known(done: tuple[Outcome, ...]) -> frozenset[str]:
+    """The concepts that the results have a value for, by their keys."""
+    leaves = (leaf for outcome in done if outcome.error is None for leaf in _leaves(outcome.value, (), ""))
+    return frozenset[str]().union(*(concepts(" ".join(leaf.keys).replace("_", " ")) for leaf in leaves))
 
 
 def _leaves(value: Any, keys: tuple[str, ...], tool: str) -> Iterator[_Leaf]:

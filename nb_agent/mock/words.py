@@ -24,7 +24,7 @@ order purchase 订单
 customer client buyer 客户 顾客
 user account member 用户
 time clock o'clock 时间 几点
-email mail e-mail 邮件 邮箱
+email mail e-mail inbox 邮件 邮箱
 directory folder 目录 文件夹
 file document 文件 文档
 find search look lookup query seek 查找 搜索 查询
@@ -43,18 +43,28 @@ convert conversion exchange 转换 换算 兑换
 currency money dollar euro yen yuan pound franc rupee usd eur gbp jpy cny chf 货币 汇率 美元 欧元 日元 人民币 英镑
 create 创建 新建
 reserve book booking 预订 预定
+novel book books 书 图书 书籍
+transfer wire 转账 汇款
+pay payment 支付 付款
+cancel 取消
+refund 退款
+salary wage earn income 工资 薪水
+thermostat aircon 空调
 flight 航班 机票
 news headline 新闻
 city town 城市
 warehouse depot 仓库
 employee staff colleague worker 员工
 product item goods 商品 产品
-shipping ship shipment deliver delivery track tracking 物流 发货 配送
+shipping ship shipment deliver delivery track tracking parcel package 包裹 快递 物流 发货 配送
 status state 状态
 roll dice die 骰子
 random 随机
 remind reminder 提醒
 calendar schedule meeting event appointment 日程 会议
+light lamp 灯
+door 门
+greet greeting 问候 打招呼
 summary summarize summarise 总结 摘要
 name 名字 姓名 名称
 date day 日期
@@ -92,6 +102,8 @@ _OPERATORS: Final = {"+": "add", "*": "multiply", "×": "multiply", "÷": "divid
 _OPERATOR: Final = re.compile(r"(?<=[\d)])\s*([-+*/×÷−])\s*(?=[\d(])")
 
 
+_ARTICLE: Final = re.compile(r"\b(?:the|an?|this|that|which|what|my|any|some)\s+$", re.IGNORECASE)
+
 #: Turns of phrase that mean more than their words.
 _TURNS: Final = (
     (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of|what does|show(?: me)?|open)\s+(?:the\s+)?(?:file\s+)?"
@@ -99,6 +111,14 @@ _TURNS: Final = (
     (re.compile(r"\b(?:what(?:'s|’s| is| are)? in|contents? of)\s+(?:the\s+)?[`'\"]?[\w./-]+/(?:[\s`'\"?]|$)", re.IGNORECASE),
      "directory"),
     (re.compile(r"\bselect\b.+\bfrom\b", re.IGNORECASE), "sql"),
+    (re.compile(r"^\W*(?:please |can you |could you )?(?:e-?mail|text|message) (?=[^\W_]+@|[A-Z])", re.IGNORECASE), "send"),
+    (re.compile(r"\bsay (?:hello|hi)\b|问好", re.IGNORECASE), "greet"),
+    (re.compile(r"\bhow (?:do|would|can) (?:you|i|we|they) say\b|怎么说", re.IGNORECASE), "translate"),
+    (re.compile(r"\b(?:put|add|enter)\b.+\b(?:to|on|in|into) (?:my|the|our) (?:calendar|diary|schedule)\b"
+                r"|^\W*(?:please |can you |could you )?(?:schedule|plan|arrange|set up)\b", re.IGNORECASE), "create"),
+    (re.compile(r"\bhow (?:many|much) [^\W\d]+ (?:are|is) (?:there )?in \d|\b(?:\d ?[^\W\d]+ |°[CF] |fahrenheit |celsius )(?:in|to|into) "
+                r"[^\W\d]+\b", re.IGNORECASE), "convert"),
+    (re.compile(r"\b(?:square root of|\d ?% of|\d (?:plus|minus|times|divided by)) \d", re.IGNORECASE), "calculate"),
 )  # fmt: skip
 
 
@@ -178,6 +198,8 @@ def _named(text: str) -> Iterator[tuple[str, int]]:
             if word not in _STOP and not word.isdigit() and not _HAN.search(word):
                 stem = _stem(word)
                 meant = _MEANING.get(word) or _MEANING.get(stem) or frozenset({stem})
+                if len(meant) > 1 and _ARTICLE.search(text[: match.start()]):
+                    meant -= {"reserve"}  # "the book" is a thing
                 yield from ((concept, match.start()) for concept in meant)
     signs = list(_OPERATOR.finditer(text))
     for match in signs:  # of several signs no single operation is meant
