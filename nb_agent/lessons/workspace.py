@@ -7,7 +7,6 @@ compared are resolved paths, part by part, never texts. Unlike `mcp.lesson_serve
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 import stat
@@ -132,8 +131,6 @@ class Workspace:
         except (FileNotFoundError, NotADirectoryError):
             return place
         except OSError as error:  # too long a name, a folder that may not be entered
-            if error.errno == errno.ELOOP:  # from Python 3.13 on resolve() lets links in a circle pass
-                raise ToolError(f"{path!r} leads nowhere", code="path_not_allowed") from None
             raise ToolError(f"{path!r} cannot be reached: {error.strerror}", code="not_readable") from None
         if stat.S_ISDIR(mode):
             raise ToolError(f"{path!r} is a folder, not a file", code="is_a_folder")
@@ -154,6 +151,8 @@ class Workspace:
             raise ToolError(f"{path!r} leads nowhere", code="path_not_allowed") from None
         if not place.is_relative_to(self.root):
             raise ToolError(f"{path!r} is outside the folder; give a path inside it, such as 'report.md'", code="path_not_allowed")
+        if any(step.is_symlink() for step in (place, *place.parents) if step.is_relative_to(self.root)):
+            raise ToolError(f"{path!r} leads nowhere", code="path_not_allowed")  # a circle, which Python 3.13 leaves as it is
         return place
 
     def _name(self, place: Path) -> str:

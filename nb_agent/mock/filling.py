@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any, Final
@@ -76,10 +76,10 @@ class _Sheet:
         self.scores.setdefault(param.name, score)
         self.strong += 2 if score >= _SURE else score >= _STRONG
 
-    def drop(self, taken: Callable[[Finding], bool]) -> None:
+    def drop(self, taken: Collection[Finding]) -> None:
         """Take out what a value that was not found as a finding stands on."""
-        self.used += [finding for finding in self.free if taken(finding)]
-        self.free = [finding for finding in self.free if not taken(finding)]
+        self.used += [finding for finding in self.free if finding in taken]
+        self.free = [finding for finding in self.free if finding not in taken]
 
 
 def fill(tool: Definition, prompt: Prompt, *, about: frozenset[str] = frozenset(), guess: bool = True) -> Filled:
@@ -123,7 +123,7 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
                 sheet.values.setdefault(param.name, []).append((start, value))
                 sheet.strong += 1
-                sheet.drop(lambda finding, start=start, end=end: finding.start < end and start < finding.end)
+                sheet.drop([finding for finding in sheet.free if finding.start < end and start < finding.end])
         elif param.type == "boolean":
             value = flag(param, sheet.prompt.text, sheet.prompt.places)
             if value is not None or param.required:
@@ -132,7 +132,7 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             start, end, text = written
             sheet.values[param.name] = [(start, text)]
             sheet.strong += 4  # nothing else takes SQL
-            sheet.drop(lambda finding, start=start, end=end: start <= finding.start < end)
+            sheet.drop([finding for finding in sheet.free if start <= finding.start < end])
     for param in wanted:
         if param.type == "array":
             _take_list(param, sheet)
@@ -149,13 +149,13 @@ def _take_list(param: Param, sheet: _Sheet) -> None:
     elif item.type == "object" and item.schema.get("properties"):
         inner = fill(Definition(param.name, "", item.schema), sheet.prompt)
         values = list(inner.rows) if not inner.missing else []
-        sheet.drop(inner.used.__contains__)
+        sheet.drop(inner.used)
     else:
         scored = [(_score(item, finding, sheet), finding) for finding in sheet.free]
         best = max((score for score, _ in scored), default=0)
         chosen = [finding for score, finding in scored if score >= max(_LEAST[param.required], best - 3)]
         values = [convert(item, finding) for finding in chosen]
-        sheet.drop(chosen.__contains__)
+        sheet.drop(chosen)
     if values:
         sheet.values[param.name] = [(0, values)]
 
@@ -164,7 +164,7 @@ def _take_object(param: Param, sheet: _Sheet) -> None:
     inner = fill(Definition(param.name, "", param.schema), replace(sheet.prompt, found=tuple(sheet.free)))
     if inner.rows[0] and not inner.missing:
         sheet.values[param.name] = [(0, inner.rows[0])]
-        sheet.drop(inner.used.__contains__)
+        sheet.drop(inner.used)
 
 
 def _take_best(wanted: list[Param], sheet: _Sheet) -> None:

@@ -17,7 +17,7 @@ from nb_agent.mock.reading import Finding, kind_of, shape
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
-__all__ = ["Param", "convert", "leads", "params", "personal", "related", "resolve", "shortens", "suits"]
+__all__ = ["Param", "convert", "leads", "params", "personal", "related", "resolve", "shortens", "suits", "word_before"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ _LIKES: Final = {
         "body": "text message content contents body title subject note sentence comment summary description task reminder markdown",
         "query": "query question topic keyword keywords term search phrase word input prompt q",
         "sql": "sql statement",
-        "name": "city town place location country region capital destination origin name person user customer employee author "
-        "company team airport station address language timezone tz zone state department actor artist director writer singer composer owner assignee",
+        "name": "city town place location country region capital destination origin name person user customer employee author director "
+        "writer singer composer owner assignee company team airport station address language timezone tz zone state department actor artist",
     }.items()
     for word in line.split()
 }
@@ -87,7 +87,7 @@ _ACCEPTS: Final[dict[str, dict[str, float]]] = {
     "value": {"number": 3, "text": 3, "name": 2.5, "code": 2.5, "date": 2},
     "unit": {"unit": 5, "text": 2.5, "symbol": 2},
     "people": {"email": 5.5, "name": 4},
-    "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "path": 2, "plain": 2},
+    "name": {"name": 4, "text": 3, "symbol": 2.5, "code": 2, "path": 2, "email": 2, "plain": 2},
     "": {"name": 3, "code": 3, "symbol": 3, "text": 3.5, "path": 2, "email": 2, "url": 2, "glob": 2, "date": 1.5, "time": 1.5,
          "expression": 1.5, "number": 1.5, "plain": 1.5},
 }  # fmt: skip
@@ -115,7 +115,8 @@ _PLACES: Final = frozenset(
 #: The words before a number that lead to a limit, by the words of the parameter's name.
 _LIMITS: Final = (
     (frozenset("max maximum limit highest top count most n number budget until quantity qty copies".split()),
-     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|show|list|give me|return|roll|draw|buy|order|generate)\s+[$€£¥]?$",
+     re.compile(r"\b(?:under|below|less than|at most|up to|max(?:imum)?|top|first|last|within|show|list|give me|"
+                r"return|roll|draw|buy|order|generate)\s+[$€£¥]?$",
                 re.IGNORECASE)),
     (frozenset("min minimum least lowest from".split()),
      re.compile(r"\b(?:over|above|more than|at least|min(?:imum)?)\s+[$€£¥]?$", re.IGNORECASE)),
@@ -287,14 +288,19 @@ def _cue(param: Param, finding: Finding, prompt: str) -> float:
         return 2
     if finding.kind == "unit" and (measured := _MEASURED.search(prompt[: finding.start])):
         return leads(param, "from" if measured.group(1) else "to")
-    before = _WORD_BEFORE.search(prompt[: finding.start])
-    word = before.group(1).lower() if before else ""
+    word = word_before(prompt, finding.start)
     if (led := leads(param, word)) != 0:
         return led
     if finding.kind == "name" and word in _OF and "name" in param.likes and (personal(prompt) or " " in finding.text):
         return 1 if _PLACES.intersection(pieces(param.name)) else 1.5
     located = "path" in param.likes or _PLACES.intersection(pieces(param.name))
     return 2 if located and word in _IN | {"from"} else 0
+
+
+def word_before(prompt: str, place: int) -> str:
+    """The word that a value follows, without an article or a quotation mark between them."""
+    before = _WORD_BEFORE.search(prompt[:place])
+    return before.group(1).lower() if before else ""
 
 
 def leads(param: Param, word: str) -> float:

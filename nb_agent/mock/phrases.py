@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from nb_agent.mock.lexicon import ALIASES
-from nb_agent.mock.params import Param, leads, of_schema
+from nb_agent.mock.params import Param, leads, of_schema, word_before
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 
@@ -25,7 +25,6 @@ _SWITCHED: Final = {
 }
 _SWITCHES: Final = frozenset({"on", "off", "enabled", "active", "power", "powered", "state", "activated"})
 _JOINED: Final = re.compile(r"\s*(?:,|、|，|和|及)?\s*(?:and|or)?\s*", re.IGNORECASE)
-_BEFORE: Final = re.compile(r"([A-Za-z]+|[㐀-鿿])\s*$")
 _NO: Final = re.compile(
     r"\b(?:no|not|don't|do not|without|never|skip|exclude|disable)\b(?:\s+\w+){0,2}\s*$|(?:不要|不|无需)\s*$",
     re.IGNORECASE,
@@ -47,7 +46,7 @@ def options(param: Param, prompt: str, places: dict[str, list[int]]) -> list[tup
     lead, last = "", 0
     for start, end, value in sorted(spans, key=lambda span: span[0]):
         if not (last and _JOINED.fullmatch(prompt[last:start])):  # "to German and French": both are led by "to"
-            lead = before.group(1).lower() if (before := _BEFORE.search(prompt[:start])) else ""
+            lead = word_before(prompt, start)
         kept += [(start, end, value)] if leads(param, lead) >= 0 else []
         last = end
     return kept

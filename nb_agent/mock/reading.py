@@ -23,8 +23,8 @@ class Finding:
 
     Attributes:
         kind: ``text`` (quoted, and none of the others), ``url``, ``email``, ``glob``, ``date``, ``time``, ``path``,
-            ``expression``, ``code``, ``unit``, ``number``, ``symbol`` (capitals), ``name`` (of a place, a person, a thing) or ``plain``
-            (a word that may be a value).
+            ``expression``, ``code``, ``unit``, ``number``, ``symbol`` (capitals), ``name`` (of a place, a person, a thing) or
+            ``plain`` (a word that may be a value).
         marked: whether it stood in quotes or backticks.
     """
 
@@ -74,10 +74,10 @@ _PATTERNS: Final = tuple(
         ("time", rf"{_L}\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?{_R}|{_L}\d{{1,2}} ?[ap]m{_R}", re.IGNORECASE),
         (
             "path",
-            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/)*(?:[\w.-]*[\w-]|(?<=[\w.-]/))|(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{EXTENSIONS}){_R}"
-            r"|(?<!\S)\.{1,2}/?(?=\s|$)",
+            rf"{_L}(?:~|\.{{1,2}})?/(?:[\w.-]+/)*(?:[\w.-]*[\w-]|(?<=[\w.-]/))|(?<!\S)\.{{1,2}}/?(?=\s|$)",
             re.ASCII,
         ),
+        ("path", rf"(?<![\w./-])(?:[\w.-]+/)+[\w-]+\.(?:{EXTENSIONS}){_R}", re.ASCII),
         ("path", rf"(?<![\w./-])[\w.-]*[\w-]\.(?:{EXTENSIONS}){_R}|(?<![\w/])(?:[\w.-]+/)+(?=[\s,.]|$)", re.ASCII),
         ("name", rf"{_L}[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_]+)+{_R}", 0),  # Europe/Paris
         ("expression", rf"(?<![\w(-])\({{0,8}}{_N}(?:\s*(?:\*\*|[-+*/×÷^%])\s*\(*{_N}\)*)+", re.ASCII),
@@ -230,7 +230,7 @@ _ENDS: Final = frozenset(  # words that end a list of values and are none
 
 
 def after_words(prompt: str, known: frozenset[str], param: Sequence[str] = (), tool: Sequence[str] = ()) -> list[Finding]:
-    """Lower-case words that may be values, since they stand beside the parameter's noun, after "in", "for", "of" …
+    """Lower-case words that may be values, since they stand beside a noun of the parameter or after such as "in", "for", "of".
 
     Args:
         prompt: where to look.

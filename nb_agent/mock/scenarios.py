@@ -158,7 +158,8 @@ def _done(prompt: str, tools: Tools, done: tuple[Outcome, ...]) -> Plan:
     if is_chinese(prompt):
         text = f"已读取 {'、'.join(read) or '（无）'}，找到 {len(names)} 个匹配 {pattern} 的文件：{'、'.join(names)}。"
         return Plan(text + f"摘要{'已' if written else '没有'}写入 {paths[-1]}。" + "".join(failed))
-    found = f"found {len(names)} {'file that matches' if len(names) == 1 else 'files that match'} {pattern}: {', '.join(names) or 'none'}"
+    matching = "1 file that matches" if len(names) == 1 else f"{len(names)} files that match"
+    found = f"found {matching} {pattern}: {', '.join(names) or 'none'}"
     text = f"I read {' and '.join(read) or 'no file'} and {found}. "
     return Plan(" ".join([f"{text}The summary {'is in' if written else 'was not written to'} {paths[-1]}.", *failed]))
 

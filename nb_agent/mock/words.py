@@ -116,8 +116,8 @@ _TURNS: Final = (
     (re.compile(r"\bhow (?:do|would|can) (?:you|i|we|they) say\b|怎么说", re.IGNORECASE), "translate"),
     (re.compile(r"\b(?:put|add|enter)\b.+\b(?:to|on|in|into) (?:my|the|our) (?:calendar|diary|schedule)\b"
                 r"|^\W*(?:please |can you |could you )?(?:schedule|plan|arrange|set up)\b", re.IGNORECASE), "create"),
-    (re.compile(r"\bhow (?:many|much) [^\W\d]+ (?:are|is) (?:there )?in \d|\b(?:\d ?[^\W\d]+ |°[CF] |fahrenheit |celsius )(?:in|to|into) "
-                r"[^\W\d]+\b", re.IGNORECASE), "convert"),
+    (re.compile(r"\bhow (?:many|much) [^\W\d]+ (?:are|is) (?:there )?in \d|\b(?:\d ?[^\W\d]+ |°[CF] |fahrenheit |celsius )"
+                r"(?:in|to|into) [^\W\d]+\b", re.IGNORECASE), "convert"),
     (re.compile(r"\b(?:square root of|\d ?% of|\d (?:plus|minus|times|divided by)) \d", re.IGNORECASE), "calculate"),
 )  # fmt: skip
 
