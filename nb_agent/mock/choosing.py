@@ -12,10 +12,11 @@ from typing import Final
 
 from nb_agent.messages import Definition
 from nb_agent.mock.filling import Filled, fill
-from nb_agent.mock.params import Param, params, personal, related
+from nb_agent.mock.params import Param, params, related
 from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding
-from nb_agent.mock.words import GENERIC, concepts, pieces
+from nb_agent.mock.weighing import personal
+from nb_agent.mock.words import GENERIC, concepts, merged, pieces
 
 __all__ = ["Pick", "about", "choose", "makes", "tells"]
 
@@ -97,15 +98,15 @@ def _rated(tool: Definition, prompt: Prompt, filled: Filled, picks: list[Pick]) 
     for pick in picks:
         known |= concepts(_local(pick.tool.name)).union(*(param.words for param in params(pick.tool)))
         taken |= pick.filled.used
-        known |= frozenset[str]().union(*(concepts(pick.filled.rows[0].get(name, "")) for name in _statements(pick.tool)))
+        known |= merged(concepts(pick.filled.rows[0].get(name, "")) for name in _statements(pick.tool))
     own = concepts(_local(tool.name))
     new = frozenset(prompt.places.keys() - known)
     named = own & new
     score = sum(0.3 if concept in GENERIC else 1.0 for concept in named)
     described = concepts(tool.description) & new - own
-    described -= frozenset[str]().union(*(concepts(pick.tool.description) for pick in picks)) if picks else frozenset()
+    described -= merged(concepts(pick.tool.description) for pick in picks)
     score += sum(0.5 if "㐀" <= concept[0] <= "鿿" else 0.4 for concept in described - GENERIC)
-    score += 0.3 * len(frozenset[str]().union(*(param.words for param in params(tool))) & new - own - GENERIC)
+    score += 0.3 * len(merged(param.words for param in params(tool)) & new - own - GENERIC)
     fresh = filled.used - taken
     if (fresh or not picks) and (score or _fits_alone(filled, fresh, prompt)):
         score += 0.5 * min(filled.strong, 2 if picks else 3)
@@ -134,7 +135,7 @@ def _fits_alone(filled: Filled, fresh: frozenset[Finding], prompt: Prompt) -> bo
 
 def _asks_who(prompt: Prompt, filled: Filled, picks: list[Pick]) -> bool:
     """Whether a person is asked for: the one that is named, or the one behind what another tool finds."""
-    known = frozenset[str]().union(*(concepts(_local(pick.tool.name)) for pick in picks))
+    known = merged(concepts(_local(pick.tool.name)) for pick in picks)
     named = any(finding.kind == "name" for finding in filled.used)
     return not known & _PEOPLE and personal(prompt.text) and bool(filled.missing if picks else named)
 
@@ -177,7 +178,7 @@ def _due(pick: Pick, prompt: Prompt, tools: tuple[Definition, ...], picks: list[
         return True
     if all(("body" in param.likes and not tells(pick.tool)) or _comes(param, picks, tools, fills) for param in pick.filled.missing):
         return True
-    described = frozenset[str]().union(*(about(other.tool) for other in picks))
+    described = merged(about(other.tool) for other in picks)
     return bool(concepts(_local(pick.tool.name)) & prompt.places.keys() - described - GENERIC)
 
 
@@ -198,7 +199,7 @@ def makes(tool: Definition, param: Param) -> bool:
 
 def _own(pick: Pick, picks: list[Pick], prompt: Prompt) -> Filled:
     """The pick's arguments from the findings that belong to it: those that stand after its words and before another's."""
-    known = frozenset[str]().union(*(about(other.tool) for other in picks))
+    known = merged(about(other.tool) for other in picks)
     mine = [finding for finding in prompt.found if _owner(finding, picks) in (pick, None)]
     own = fill(pick.tool, replace(prompt, found=tuple(mine)), about=known, guess=False)
     if own.missing and len(mine) < len(prompt.found):

@@ -14,10 +14,11 @@ from itertools import pairwise, product
 from typing import Any, Final
 
 from nb_agent.messages import Definition
-from nb_agent.mock.params import Param, convert, near, params, related, suits
+from nb_agent.mock.params import Param, params, related
 from nb_agent.mock.phrases import flag, free_text, options, statement
 from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding, after_words, shape
+from nb_agent.mock.weighing import convert, near, suits
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 

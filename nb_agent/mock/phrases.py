@@ -10,7 +10,8 @@ import re
 from typing import Any, Final
 
 from nb_agent.mock.lexicon import ALIASES
-from nb_agent.mock.params import Param, leads, of_schema, word_before
+from nb_agent.mock.params import Param, of_schema
+from nb_agent.mock.weighing import leads, word_before
 from nb_agent.mock.words import concepts, pieces
 from nb_agent.values import JSON
 

@@ -23,6 +23,7 @@ from nb_agent.mock.phrases import invented
 from nb_agent.mock.plans import NOT_RUN, Ask, Call, Outcome, Plan, outcomes, turn_of
 from nb_agent.mock.prompts import Prompt, read
 from nb_agent.mock.supply import known, supply
+from nb_agent.mock.words import merged
 from nb_agent.values import JSON, dumps
 
 __all__ = ["plan"]
@@ -128,7 +129,7 @@ def _goal(pick: Pick, picks: list[Pick], prompt: Prompt, done: tuple[Outcome, ..
     if ready:
         values |= {name: [_written(done, prompt.text)] for name in waiting}
     if any(not found for name, found in values.items() if name not in waiting):
-        guess = fill(pick.tool, prompt, about=frozenset[str]().union(*(about(other.tool) for other in picks)))
+        guess = fill(pick.tool, prompt, about=merged(about(other.tool) for other in picks))
         for param in filled.missing:
             if not values[param.name] and param.name not in waiting and param.name in guess.rows[0]:
                 values[param.name] = list({dumps(row[param.name]): row[param.name] for row in guess.rows}.values())

@@ -12,7 +12,7 @@ from nb_agent.messages import Definition
 from nb_agent.mock.params import Param, params
 from nb_agent.mock.phrases import statement
 from nb_agent.mock.reading import Finding, findings
-from nb_agent.mock.words import concepts, places, turns
+from nb_agent.mock.words import concepts, merged, places, turns
 
 __all__ = ["Prompt", "read"]
 
@@ -33,7 +33,7 @@ class Prompt:
 
 def read(text: str, tools: tuple[Definition, ...] = ()) -> Prompt:
     """A prompt, read once for all tools. The words of a value say nothing of what is asked: a code is no mention of its prefix."""
-    named = frozenset[str]().union(*(concepts(tool.name) for tool in tools))
+    named = merged(concepts(tool.name) for tool in tools)
     trimmed = [_trimmed(finding, named) for finding in findings(text)[:_MOST_FINDINGS]]
     found = [f for f in trimmed if f.kind != "name" or not concepts(f.text) or concepts(f.text) - named]
     asked = text

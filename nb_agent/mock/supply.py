@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from nb_agent.mock.params import Param, shortens
 from nb_agent.mock.plans import Outcome
-from nb_agent.mock.words import GENERIC, concepts, pieces
+from nb_agent.mock.words import GENERIC, concepts, merged, pieces
 
 __all__ = ["known", "supply"]
 
@@ -44,7 +44,7 @@ def supply(param: Param, done: tuple[Outcome, ...]) -> list[Any]:
 def known(done: tuple[Outcome, ...]) -> frozenset[str]:
     """The concepts that the results have a value for, by their keys."""
     leaves = (leaf for outcome in done if outcome.error is None for leaf in _leaves(outcome.value, (), ""))
-    return frozenset[str]().union(*(concepts(" ".join(leaf.keys).replace("_", " ")) for leaf in leaves))
+    return merged(concepts(" ".join(leaf.keys).replace("_", " ")) for leaf in leaves)
 
 
 def _leaves(value: Any, keys: tuple[str, ...], tool: str) -> Iterator[_Leaf]:

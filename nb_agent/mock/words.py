@@ -8,11 +8,11 @@ is compared as it stands, Chinese by pairs of characters. Knows nothing of tools
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["GENERIC", "ZH_WORDS", "concepts", "is_chinese", "pieces", "places", "turns"]
+__all__ = ["GENERIC", "ZH_WORDS", "concepts", "is_chinese", "merged", "pieces", "places", "turns"]
 
 #: Each line is one concept, named by its first word. A word may stand in several lines.
 _LINES: Final = """
@@ -174,6 +174,11 @@ def concepts(text: str) -> frozenset[str]:
     (['city', 'weather'], ['city', 'weather', '城市', '天气'])
     """
     return frozenset(places(text))
+
+
+def merged(parts: Iterable[frozenset[str]]) -> frozenset[str]:
+    """The concepts of several texts together."""
+    return frozenset(concept for part in parts for concept in part)
 
 
 def places(text: str) -> dict[str, list[int]]:
