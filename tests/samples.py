@@ -21,6 +21,19 @@ ANSWER = (
 CONFIG = "model:\n  default: Qwen3.6-Plus\n  window: 8192\nlanguage: 简体中文\n"
 ALL = tuple(Step(name) for name in STEPS)
 
+#: A cell that defines a tool which the mock model can use.
+WEATHER = '''
+from nb_agent import tool
+@tool
+def get_weather(city: str) -> dict:
+    """Current weather of a city.
+
+    Args:
+        city: name of the city, e.g. Berlin
+    """
+    return {"city": city, "temperature": 21}
+'''
+
 
 def tool(name, description, **properties):
     schema = {"type": "object", "properties": properties, "required": list(properties)}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.manager import KernelManager
+from samples import WEATHER
 
 
 class Cell:
@@ -71,19 +72,6 @@ def kernel():
 def value(kernel, expression):
     """The JSON value of an expression in the kernel."""
     return json.loads(kernel.run(f"import json; print(json.dumps({expression}))").text)
-
-
-WEATHER = '''
-from nb_agent import tool
-@tool
-def get_weather(city: str) -> dict:
-    """Current weather of a city.
-
-    Args:
-        city: name of the city, e.g. Berlin
-    """
-    return {"city": city, "temperature": 21}
-'''
 
 
 def test_loading_prints_nothing_and_loading_again_changes_nothing(kernel):

@@ -5,6 +5,7 @@ import io
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from samples import WEATHER
 from traitlets.config import Config
 
 import nb_agent
@@ -13,17 +14,6 @@ from nb_agent.errors import SettingError
 from nb_agent.run import Run
 
 HI = "What is the weather in Berlin?"
-WEATHER = '''
-from nb_agent import tool
-@tool
-def get_weather(city: str) -> dict:
-    """Current weather of a city.
-
-    Args:
-        city: name of the city, e.g. Berlin
-    """
-    return {"city": city, "temperature": 21}
-'''
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 # ruff: noqa: RUF001  Chinese prompts have Chinese signs
 import json
+import time
 
 import pytest
 
@@ -176,6 +177,208 @@ ONE_ROUND = [
 def test_independent_calls_come_all_at_once(prompt, tools, calls):
     rounds, _, _ = played(prompt, *tools)
     assert rounds == [calls]
+
+
+FLAG = {"type": "boolean"}
+
+
+def one_of(*values):
+    return {"type": "string", "enum": list(values)}
+
+
+USERS = tool("find_users", "Find users by the city they live in or by their name.", [], name=TEXT, city=TEXT, limit=WHOLE)
+LESSON_USERS = tool("find_users", "Find users by their city or name.", [], city=one_of("Berlin", "Lima", "京都"), name=TEXT)
+LESSON_STOCK = tool(
+    "get_stock",
+    "How many pieces of an article a warehouse has in stock.",
+    sku="number of the article, e.g. SKU-A100",
+    warehouse=one_of("east-01", "west-02", "north-03"),
+)
+PLAIN_STOCK = tool("get_stock", "How many units of a product a warehouse has.", warehouse=TEXT, sku=TEXT)
+PRICE = tool("get_price", "Price of an article of the shop.", sku="number of the article, e.g. SKU-A100")
+GREET = tool("greet", "Greet a person.", name=TEXT)
+ACCOUNT = tool("get_balance", "Get the balance of a bank account.", account_id="Account number, e.g. ACC-100")
+TRANSFER = tool("transfer_money", "Transfer money between accounts.", from_account=TEXT, to_account=TEXT, amount=NUMBER)
+BOOKS = tool("search_books", "Search the library.", [], title=TEXT, author=TEXT)
+RESERVE = tool("reserve_book", "Reserve a book for a member.", title=TEXT, member=TEXT)
+FIND_BOOK = tool("find_book", "Find a book by its title.", title=TEXT)
+UNITS = tool("convert_units", "Convert a value from one unit to another.", value=NUMBER, from_unit=TEXT, to_unit=TEXT)
+LANGUAGE = tool("translate_text", "Translate text.", ["text", "target"], text=TEXT, source=one_of("en", "de", "fr", "it"),
+                target=one_of("en", "de", "fr", "it"))  # fmt: skip
+RATE = tool("exchange_rate", "Exchange rate of two currencies.", base=one_of("EUR", "USD"), quote=one_of("EUR", "USD"))
+EVENT = tool("create_event", "Create a calendar event.", ["title", "date"], title=TEXT, date=TEXT, time=TEXT,
+             attendees={"type": "array", "items": TEXT})  # fmt: skip
+EVENTS = tool("list_events", "List the calendar events of a day.", date=TEXT)
+ROWS = tool("filter_rows", "Filter the rows of a table.", table=TEXT, column=TEXT, op=one_of("==", ">", "<"), value=TEXT)
+TABLE = tool("describe_table", "Column statistics of a table.", table=TEXT)
+LIGHT = tool("set_light", "Switch a light on or off.", room=TEXT, on=FLAG)
+DOOR = tool("lock_door", "Lock or unlock a door.", door=TEXT, locked=FLAG)
+ZH_LIGHT = tool("set_light", "打开或关闭房间的灯", room="房间名称", on=FLAG)
+ZH_TRANSFER = tool("transfer", "转账", from_account="转出账户", to_account="转入账户", amount=NUMBER)
+RENAME = tool("rename_file", "Rename a file.", old_name=TEXT, new_name=TEXT)
+DICE = tool("roll_dice", "Roll dice.", [], sides=WHOLE, count=WHOLE)
+SALARY = tool("get_salary", "Salary of an employee.", employee_id="e.g. E-17")
+ARTICLE = tool("wikipedia", "Look up an article in Wikipedia.", title=TEXT)
+
+NATURAL = [
+    # a list of one kind goes to one parameter, and a value that has been taken asks for no other tool
+    (
+        "How many SKU-B200 are in east-01 and north-03, and how much do they cost?",
+        [LESSON_STOCK, PRICE],
+        [("get_stock", {"sku": "SKU-B200", "warehouse": place}) for place in ("east-01", "north-03")]
+        + [("get_price", {"sku": "SKU-B200"})],
+    ),
+    (
+        "How many SKU-B200 are in east-01 and north-03, and how much do they cost?",
+        [PLAIN_STOCK, PRICE],
+        [("get_stock", {"warehouse": place, "sku": "SKU-B200"}) for place in ("east-01", "north-03")]
+        + [("get_price", {"sku": "SKU-B200"})],
+    ),
+    ("Find the users in Berlin and in Lima.", [WEATHER, LESSON_USERS], [("find_users", {"city": c}) for c in ("Berlin", "Lima")]),
+    ("Find the users in Berlin and in Lima.", [WEATHER, USERS], [("find_users", {"city": c}) for c in ("Berlin", "Lima")]),
+    ("Users from Berlin", [WEATHER, USERS], [("find_users", {"city": "Berlin"})]),
+    # people and things that are named
+    ("What is the email address of Clara Weiss?", [WEATHER, USERS, ORDER], [("find_users", {"name": "Clara Weiss"})]),
+    ("Who is Ann Lee?", [USERS, WEATHER], [("find_users", {"name": "Ann Lee"})]),
+    ("Say hello to Maria", [GREET, WEATHER], [("greet", {"name": "Maria"})]),
+    ("Which books by Ursula Le Guin do you have?", [BOOKS, WEATHER], [("search_books", {"author": "Ursula Le Guin"})]),
+    ('Do you have the book "Dune"?', [RESERVE, FIND_BOOK], [("find_book", {"title": "Dune"})]),
+    ("Look up Alan Turing in Wikipedia", [ARTICLE, WEATHER], [("wikipedia", {"title": "Alan Turing"})]),
+    # Chinese names with characters that are words elsewhere
+    ("weather in Berlin and in 京都", [WEATHER], weather("Berlin", "京都")),
+    ("How is the weather in 东京 and 成都?", [WEATHER], weather("东京", "成都")),
+    ("新加坡、维也纳和埃及的天气", [WEATHER], weather("新加坡", "维也纳", "埃及")),
+    ("上海和北京都下雨吗", [WEATHER], weather("上海", "北京")),
+    # numbers, units, expressions, switches
+    ("Convert 10 km to miles", [UNITS], [("convert_units", {"value": 10, "from_unit": "km", "to_unit": "miles"})]),
+    ("How many feet are in 3 meters?", [UNITS], [("convert_units", {"value": 3, "from_unit": "meters", "to_unit": "feet"})]),
+    ("Calculate 15% of 80", [CALCULATE], [("calculate", {"expression": "15 / 100 * 80"})]),
+    ("What's the square root of 16?", [CALCULATE], [("calculate", {"expression": "sqrt(16)"})]),
+    ("What is 2 + 3.", [CALCULATE], [("calculate", {"expression": "2 + 3"})]),
+    ("Roll two dice", [DICE], [("roll_dice", {"count": 2})]),
+    ("Turn on the light in the kitchen", [LIGHT, DOOR], [("set_light", {"room": "kitchen", "on": True})]),
+    (
+        "Turn off the lights in the bedroom and the kitchen",
+        [DOOR, LIGHT],
+        [("set_light", {"room": room, "on": False}) for room in ("bedroom", "kitchen")],
+    ),
+    (
+        "Unlock the garage door and turn on the light in the hall",
+        [DOOR, LIGHT],
+        [("lock_door", {"door": "garage", "locked": False}), ("set_light", {"room": "hall", "on": True})],
+    ),
+    ("Switch off the kitchen light", [LIGHT, DOOR], [("set_light", {"room": "kitchen", "on": False})]),
+    ("关闭客厅的灯", [ZH_LIGHT, WEATHER], [("set_light", {"room": "客厅", "on": False})]),
+    ("从A001转账100元到A002", [ZH_TRANSFER], [("transfer", {"from_account": "A001", "to_account": "A002", "amount": 100})]),
+    (
+        "Transfer 250 dollars from ACC-100 to ACC-200",
+        [ACCOUNT, TRANSFER],
+        [("transfer_money", {"from_account": "ACC-100", "to_account": "ACC-200", "amount": 250})],
+    ),
+    # a choice by another name, and two choices told apart by from and to
+    ("How do you say 'it is late' in French?", [LANGUAGE], [("translate_text", {"text": "it is late", "target": "fr"})]),
+    (
+        "Translate 'it is late' from English to German and French",
+        [LANGUAGE],
+        [("translate_text", {"text": "it is late", "source": "en", "target": name}) for name in ("de", "fr")],
+    ),
+    ("What's the exchange rate from EUR to USD?", [RATE], [("exchange_rate", {"base": "EUR", "quote": "USD"})]),
+    ("Rename a.txt to b.txt", [RENAME], [("rename_file", {"old_name": "a.txt", "new_name": "b.txt"})]),
+    (
+        "Put lunch with Bob on my calendar for tomorrow at 12:30",
+        [EVENTS, EVENT],
+        [("create_event", {"title": "lunch with Bob", "date": "tomorrow", "time": "12:30"})],
+    ),
+    (
+        "Create an event 'Standup' on 2025-01-02 with ann@x.com and bob@x.com",
+        [EVENTS, EVENT],
+        [("create_event", {"title": "Standup", "date": "2025-01-02", "attendees": ["ann@x.com", "bob@x.com"]})],
+    ),
+    ("Describe the table sales", [TABLE, ROWS], [("describe_table", {"table": "sales"})]),
+    (
+        "Filter rows of `sales` where `price` > 100",
+        [TABLE, ROWS],
+        [("filter_rows", {"table": "sales", "column": "price", "op": ">", "value": "100"})],
+    ),
+    ("List the files in /tmp/x.", [LIST], [("files__list_directory", {"path": "/tmp/x"})]),
+]
+
+
+@pytest.mark.parametrize(("prompt", "tools", "calls"), NATURAL, ids=[f"{n} {row[0]}" for n, row in enumerate(NATURAL)])
+def test_natural_prompts_call_what_they_ask_for_and_nothing_else(prompt, tools, calls):
+    for given in (tools, tools[::-1]):
+        assert played(prompt, *given)[0] == [calls]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "I was in Berlin and in Lima last year.",
+        "My name is Clara Weiss",
+        "Paris is nice and so is Rome",
+        "Call me later at 10:30",
+        "What does E-17 like?",
+        "Write a poem about spring",
+        "What is the capital of France?",
+        "法国的首都是哪里？",
+        "12345",
+    ],
+)
+def test_values_alone_call_no_tool(prompt):
+    given = (WEATHER, USERS, FIND_USER, EMPLOYEE, SALARY, BOOKS, EVENTS, EVENT, LIGHT, UNITS, LANGUAGE, TRANSFER, ADD)
+    assert played(prompt, *given)[0] == []
+
+
+def test_a_code_that_looks_like_the_example_of_another_tool_is_not_given_to_this_one():
+    order = tool("search_order", "Find an order.", order_id="e.g. A-1001")
+    customer = tool("get_customer", "Name and email address of a customer.", customer_id="e.g. C-1")
+    answers = {"search_order": lambda _: {"customer_id": "C-1"}}
+    for prompt in ("Who ordered A-1001, and what is their email address?", "Who is the customer of A-1001?"):
+        rounds, _, _ = played(prompt, order, customer, answers=answers)
+        assert rounds == [[("search_order", {"order_id": "A-1001"})], [("get_customer", {"customer_id": "C-1"})]]
+
+
+def test_a_tool_that_only_tells_something_is_called_with_what_the_one_before_found():
+    order = tool("search_order", "Find an order by its number.", order_id=TEXT)
+    track = tool("track_parcel", "Where a parcel is now.", tracking_code=TEXT)
+    answers = {"search_order": lambda _: {"order_id": "1001", "tracking_code": "TR-55"}}
+    rounds, _, _ = played("Where is the parcel of order 1001?", order, track, answers=answers)
+    assert rounds == [[("search_order", {"order_id": "1001"})], [("track_parcel", {"tracking_code": "TR-55"})]]
+
+
+def test_what_the_results_already_say_is_not_looked_up_again():
+    user = tool("get_user", "Get one user by id: name, city and email address.", user_id="e.g. U-1001")
+    answers = {"find_users": lambda _: [{"id": "U-1001", "name": "Clara Weiss", "email": "c@x.com"}]}
+    rounds, text, _ = played("What is the email address of Clara Weiss?", user, LESSON_USERS, answers=answers)
+    assert rounds == [[("find_users", {"name": "Clara Weiss"})]]
+    assert "c@x.com" in text
+
+
+def test_a_result_is_not_looked_up_as_if_it_were_a_title():
+    loans = tool("list_loans", "List the books that a member has on loan.", member_id=WHOLE)
+    rounds, _, _ = played("Which books does member 42 have on loan?", loans, FIND_BOOK, RESERVE)
+    assert rounds == [[("list_loans", {"member_id": 42})]]
+
+
+def test_a_full_stop_after_a_bracket_is_no_path():
+    search = tool("search_files", "Find files by a pattern.", pattern="e.g. *.md")
+    prompt = "Read config.yaml and find all Markdown files (*.md). Then write a summary to report.md."
+    rounds, _, _ = played(prompt, READ, search, WRITE)
+    assert rounds[0] == [("read_file", {"path": "config.yaml"}), ("search_files", {"pattern": "*.md"})]
+    assert [f.text for f in findings("List . and ./ and (../docs).") if f.kind == "path"] == [".", "./", "../docs"]
+
+
+def test_a_plan_takes_a_few_milliseconds_among_many_tools():
+    crowd = tuple({row.name: row for _, tools, _ in NATURAL for row in tools}.values())
+    ask = Ask("mock", (Message.of("user", "How many SKU-B200 are in east-01, and what is the weather in 成都?"),), crowd)
+    plan(ask)
+
+    def spent():
+        begun = time.process_time()
+        plan(ask)
+        return time.process_time() - begun
+
+    assert min(spent() for _ in range(5)) < 0.05  # ten are meant, for a handful of tools on a machine that does nothing else
 
 
 def test_the_choice_does_not_depend_on_the_order_of_the_tools():

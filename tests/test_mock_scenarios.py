@@ -52,6 +52,11 @@ def test_the_file_task_takes_three_rounds():
     assert text == "I read config.yaml and found 2 files that match *.md: README.md, docs/a.md. The summary is in report.md."
 
 
+def test_one_file_is_not_called_files():
+    _, text = played(PROMPT, tools(), {**RESULTS, "search_files": '["README.md"]'})
+    assert text == "I read config.yaml and found 1 file that matches *.md: README.md. The summary is in report.md."
+
+
 def test_the_report_is_made_of_the_real_results():
     rounds, _ = played(PROMPT, tools(), RESULTS)
     assert rounds[1][0][1] == {

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from samples import state_of, three_round_events
 from traitlets.config import Config
 
 from nb_agent.views import notebook
 from nb_agent.views.fold import Fold, change_state
-from tests.samples import state_of, three_round_events
 
 
 class Shown:

@@ -60,11 +60,30 @@ def _stray(fault: Exception) -> str:
     return f"not a message of the protocol: {line}" if line else ""
 
 
-class _Reading:
+class _Stream:
+    """A stream that is opened and closed as the one inside it."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> bool | None:
+        result: bool | None = await self._inner.__aexit__(*exc)
+        return result
+
+
+class _Reading(_Stream):
     """A receiving stream; what `seen` turns into nothing is not handed on."""
 
     def __init__(self, inner: Any, seen: Callable[[Any], Any], ended: Callable[[], None]) -> None:
-        self._inner, self._seen, self._ended = inner, seen, ended
+        super().__init__(inner)
+        self._seen, self._ended = seen, ended
 
     async def receive(self) -> Any:
         try:
@@ -89,35 +108,14 @@ class _Reading:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: object) -> bool | None:
-        result: bool | None = await self._inner.__aexit__(*exc)
-        return result
-
-
-class _Writing:
+class _Writing(_Stream):
     """A sending stream that shows what goes out."""
 
     def __init__(self, inner: Any, sent: Callable[[Any], None]) -> None:
-        self._inner, self._sent = inner, sent
+        super().__init__(inner)
+        self._sent = sent
 
     async def send(self, item: Any, /) -> None:
         self._sent(item)
         await self._inner.send(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: object) -> bool | None:
-        result: bool | None = await self._inner.__aexit__(*exc)
-        return result

@@ -18,9 +18,9 @@ from nb_agent.mock.params import Param, params, related
 from nb_agent.mock.phrases import flag, free_text, options, statement
 from nb_agent.mock.prompts import Prompt
 from nb_agent.mock.reading import Finding, after_words, shape
-from nb_agent.mock.weighing import convert, near, suits
+from nb_agent.mock.weighing import convert, leads, near, suits
 from nb_agent.mock.words import concepts, pieces
-from nb_agent.values import JSON
+from nb_agent.values import JSON, dumps
 
 __all__ = ["Filled", "fill"]
 
@@ -119,9 +119,14 @@ def _spread(found: tuple[Finding, ...], text: str, wanted: tuple[Param, ...]) ->
 
 def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
     """Enums, flags, lists and objects: they are looked for by their own words and not among the findings one by one."""
-    for param in wanted:
+    given: set[tuple[str, int]] = set()  # what one of two parameters with the same choices has taken
+    for param in sorted(wanted, key=lambda param: (not param.required, leads(param, "to") <= 0)):
         if isinstance(param.schema.get("enum"), list):
+            choices = dumps(param.schema["enum"])
             for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
+                if (choices, start) in given:
+                    continue
+                given.add((choices, start))
                 sheet.values.setdefault(param.name, []).append((start, value))
                 sheet.strong += 1
                 sheet.drop([finding for finding in sheet.free if finding.start < end and start < finding.end])

@@ -70,15 +70,10 @@ def _written(value: str, prompt: str) -> tuple[int, int] | None:
 
 def _alias(value: str, prompt: str) -> tuple[int, int] | None:
     """Where another name of the value stands."""
-    for names in ALIASES:
-        for name in names if value.lower() in names else ():
-            written = rf"(?<![A-Za-z]){name}(?![A-Za-z])" if name.isascii() else rf"{name}(?![A-Za-z])".replace("°", r"°\s?")
-            if (
-                len(name) > 1
-                and (name.isascii() is False or len(name) > 2)
-                and (match := re.search(written, prompt, re.IGNORECASE))
-            ):
-                return match.span()
+    for name in (name for names in ALIASES if value.lower() in names for name in names if len(name) > 2 or not name.isascii()):
+        written = rf"(?<![A-Za-z]){name}(?![A-Za-z])".replace("°", r"°\s?")
+        if match := re.search(written, prompt, re.IGNORECASE):
+            return match.span()
     return None
 
 

@@ -101,7 +101,8 @@ def _goals(
             picks = choose(prompt, tools)
         elif not forced and (goals := _again(last, prompt, tools)):
             return prompt, goals
-    picks = [pick for pick in picks if not (pick.filled.missing and pick.told and pick.told <= known(done))]
+    said = known(done)  # half is enough: an "email address" stands under the key "email"
+    picks = [pick for pick in picks if not (pick.filled.missing and pick.told and 2 * len(pick.told & said) >= len(pick.told))]
     return prompt, [_goal(pick, picks, prompt, done) for pick in picks]
 
 
