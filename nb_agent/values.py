@@ -76,23 +76,22 @@ def _classes(base: type[Value]) -> dict[str, type[Value]]:
 
 
 class Encoded(dict[str, Any]):
-    """A JSON object that remembers its encoded bytes, so that a history is not encoded anew in every round. Never changed."""
+    """A JSON object together with its bytes, so that a history is not encoded anew in every round. Never changed.
 
-    __slots__ = ("_content",)
-    _content: bytes
+    Attributes:
+        content: the object as compact UTF-8 JSON.
+    """
 
-    @property
-    def content(self) -> bytes:
-        """The object as compact UTF-8 JSON."""
-        try:
-            return self._content
-        except AttributeError:
-            self._content = _utf8(dumps(self))
-            return self._content
+    __slots__ = ("content",)
+    content: bytes
+
+    def __init__(self, *parts: Any, **entries: Any) -> None:
+        super().__init__(*parts, **entries)
+        self.content = _utf8(dumps(self))
 
 
 def encode(value: Any) -> bytes:
-    """Compact UTF-8 JSON, taking the remembered bytes of whatever is `Encoded` at any depth of lists and dicts.
+    """Compact UTF-8 JSON, taking the bytes of whatever is `Encoded` at any depth of lists and dicts.
 
     >>> encode({"messages": [Encoded(role="user", content="hi")], "stream": True})
     b'{"messages":[{"role":"user","content":"hi"}],"stream":true}'
@@ -100,7 +99,11 @@ def encode(value: Any) -> bytes:
     if isinstance(value, Encoded):
         return value.content
     if isinstance(value, list):
-        return b"[" + b",".join(map(encode, value)) + b"]"
+        try:
+            parts = [part.content for part in value]  # a long history: no call for each message
+        except AttributeError:
+            parts = [encode(part) for part in value]
+        return b"[" + b",".join(parts) + b"]"
     if isinstance(value, dict):
         return b"{" + b",".join(_utf8(dumps(key)) + b":" + encode(part) for key, part in value.items()) + b"}"
     return _utf8(dumps(value))

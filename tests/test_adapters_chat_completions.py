@@ -151,6 +151,40 @@ def test_a_server_that_does_not_stream_although_asked_is_understood():
     assert read(json.dumps(body).encode())[0].message.text == "hi"
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"choices": None},
+        {"choices": [None]},
+        {"choices": [{"index": None, "delta": None}]},
+        {"choices": [{"delta": {"tool_calls": [None], "content": {"text": "?"}}}]},
+        {"choices": [{"delta": {"tool_calls": None, "content": [None, 3]}}], "usage": "none"},
+    ],
+)
+def test_odd_chunks_are_passed_over(odd):
+    chunks = [odd, {"choices": [{"delta": {"content": "ok"}}]}, odd, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    reply, _ = read(stream(chunks))
+    assert (reply.message.text, reply.finish) == ("ok", "stop")
+
+
+def test_calls_without_an_index_are_told_apart_by_their_ids():
+    def piece(**call):
+        return {"choices": [{"delta": {"tool_calls": [call]}}]}
+
+    reply, _ = read(
+        stream(
+            [
+                piece(id="a", function={"name": "f", "arguments": '{"n":'}),
+                piece(function={"arguments": " 1}"}),
+                piece(id="b", function={"name": "f", "arguments": '{"n":'}),
+                piece(id="b", function={"arguments": " 2}"}),
+                piece(index=None, function={"name": "f", "arguments": '{"n": 3}'}),
+            ]
+        )
+    )
+    assert [(c.name, json.loads(c.arguments)["n"]) for c in reply.message.tool_calls] == [("f", 1), ("f", 2), ("f", 3)]
+
+
 def test_usage_is_split_into_buckets_that_add_up():
     usage = {
         "prompt_tokens": 100,

@@ -1,6 +1,7 @@
 """The whole agent in a script: settings, the conversation, and the mock model at the other end."""
 
 import json
+import sys
 import threading
 
 import pytest
@@ -198,6 +199,29 @@ def test_a_tool_is_not_run_again_when_the_model_server_fails_after_it(monkeypatc
     run = agent.run("go on")
     assert (posted, run.text) == (["Ada"], "done")
     assert sent[2].body["messages"][2]["tool_call_id"] == "c0"
+
+
+def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch):
+    def fetch(n: int) -> str:
+        """Fetch."""
+        return "x" * 2000
+
+    def calls_of(rounds):
+        """Function calls for each request of a run, counted and not timed."""
+        bodies = [said("", ("fetch", json.dumps({"n": n}))) for n in range(rounds)]
+        answers(monkeypatch, *bodies, said("done"), *bodies, said("done"))
+        agent, counted = Agent(tools=[fetch], stream=False, max_rounds=1000, time_limit=None), []
+        agent.run("hi", view=False)
+        agent.reset()
+        before = sys.getprofile()
+        sys.setprofile(lambda frame, event, argument: counted.append(1) if event in {"call", "c_call"} else None)
+        try:
+            agent.run("hi", view=False)
+        finally:
+            sys.setprofile(before)
+        return len(counted) / (rounds + 1)
+
+    assert calls_of(60) < 1.05 * calls_of(10)
 
 
 def test_no_view_of_an_agent_or_its_runs_shows_the_key(tmp_path):

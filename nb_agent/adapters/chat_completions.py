@@ -21,6 +21,7 @@ __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 NAME: Final = "chat_completions"
 PATH: Final = "/chat/completions"
 
+_PICTURES: Final = (NAME, "pictures")  # key of a message's memo: the images that have to follow it
 _IMAGE_FOLLOWS: Final = "(the image is in the next user message)"  # a tool message can only hold text
 
 
@@ -41,18 +42,18 @@ def request(
 
 def _messages(history: Sequence[Message]) -> list[Encoded]:
     """One entry a message; the images of a group of results follow the group in a user message."""
+    for message in history:
+        if NAME not in message.memo:
+            message.memo[NAME] = Encoded(_WRITE[message.role](message))
+            message.memo[_PICTURES] = tuple(_images(message)) if message.role == "tool" else ()
     items: list[Encoded] = []
-    pictures: list[Image] = []
+    pictures: tuple[Image, ...] = ()
     for message in history:
         if pictures and message.role != "tool":
             items.append(_pictures(pictures))
-            pictures = []
-        written = message.memo.get(NAME)
-        if written is None:
-            written = message.memo[NAME] = Encoded(_WRITE[message.role](message))
-        items.append(written)
-        if message.role == "tool":
-            pictures.extend(_images(message))
+            pictures = ()
+        items += (message.memo[NAME],)
+        pictures += message.memo[_PICTURES]
     return [*items, _pictures(pictures)] if pictures else items
 
 
@@ -61,7 +62,7 @@ def _images(message: Message) -> Iterator[Image]:
     return (part for part in (result.parts if result else ()) if isinstance(part, Image))
 
 
-def _pictures(images: list[Image]) -> Encoded:
+def _pictures(images: Sequence[Image]) -> Encoded:
     return Encoded(role="user", content=[_part(image) for image in images])
 
 

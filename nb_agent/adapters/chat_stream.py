@@ -103,7 +103,7 @@ class Accumulator:
                 self._head.setdefault(key, payload[key])
         self._usage = _usage_of(payload) or self._usage
         pieces: list[Piece] = []
-        for choice in payload.get("choices") or ():
+        for choice in _entries(payload.get("choices")):
             pieces += self._choice(choice)
         return tuple(pieces)
 
@@ -145,8 +145,8 @@ class Accumulator:
             *(self._text(choice.text, "text", part, number) for part in _texts(delta.get("content"))),
             *(self._text(choice.refusal, "refusal", part, number) for part in _texts(delta.get("refusal"))),
         ]
-        calls = delta.get("tool_calls") or ([{"function": delta["function_call"]}] if delta.get("function_call") else ())
-        for entry in calls:
+        calls = delta.get("tool_calls") or ([{"function": delta["function_call"]}] if delta.get("function_call") else [])
+        for entry in _entries(calls):
             pieces += self._call(choice, entry, number)
         if form.get("finish_reason"):
             choice.finish.append(str(form["finish_reason"]))

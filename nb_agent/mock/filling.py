@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import Any, Final
 
 from nb_agent.messages import Definition
@@ -46,6 +46,8 @@ class Filled:
 _LEAST: Final = {True: 2.0, False: 5.0}
 #: Kinds that say themselves what they are: they need less to go to an optional parameter that takes them.
 _PLAIN_KINDS: Final = frozenset({"path", "email", "url", "date", "time", "glob", "expression"})
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_MOST_NUMBERS: Final = 20  # of one expression
 _MOST_CALLS: Final = 12
 _STRONG: Final = 6.0
 _SURE: Final = 8.0
@@ -111,26 +113,19 @@ def _spread(found: tuple[Finding, ...], text: str, wanted: tuple[Param, ...]) ->
         return list(found)
     spread: list[Finding] = []
     for finding in found:
-        numbers = re.compile(r"\d+(?:\.\d+)?").finditer(text, finding.start, finding.end) if finding.kind == "expression" else ()
-        parts = [Finding("number", number.group(), *number.span()) for number in numbers]
+        numbers = _NUMBER.finditer(text, finding.start, finding.end) if finding.kind == "expression" else ()
+        parts = [Finding("number", number.group(), *number.span()) for number in islice(numbers, _MOST_NUMBERS)]
         spread += parts or [finding]
     return spread
 
 
 def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
     """Enums, flags, lists and objects: they are looked for by their own words and not among the findings one by one."""
-    given: set[tuple[str, int]] = set()  # what one of two parameters with the same choices has taken
-    for param in sorted(wanted, key=lambda param: (not param.required, leads(param, "to") <= 0)):
+    _take_options(wanted, sheet)
+    for param in wanted:
         if isinstance(param.schema.get("enum"), list):
-            choices = dumps(param.schema["enum"])
-            for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
-                if (choices, start) in given:
-                    continue
-                given.add((choices, start))
-                sheet.values.setdefault(param.name, []).append((start, value))
-                sheet.strong += 1
-                sheet.drop([finding for finding in sheet.free if finding.start < end and start < finding.end])
-        elif param.type == "boolean":
+            continue
+        if param.type == "boolean":
             value = flag(param, sheet.prompt.text, sheet.prompt.places)
             if value is not None or param.required:
                 sheet.values[param.name] = [(0, bool(value))]
@@ -144,6 +139,20 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
             _take_list(param, sheet)
         elif param.type == "object" and param.schema.get("properties"):
             _take_object(param, sheet)
+
+
+def _take_options(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
+    """Choices of a list of words. Of two parameters with the same choices each place in the prompt goes to one."""
+    given: set[tuple[str, int]] = set()
+    chosen = [param for param in wanted if isinstance(param.schema.get("enum"), list)]
+    for param in sorted(chosen, key=lambda param: (not param.required, leads(param, "to") <= 0)):
+        for start, end, value in options(param, sheet.prompt.text, sheet.prompt.places):
+            place = dumps(param.schema["enum"]), start
+            if place not in given:
+                given.add(place)
+                sheet.values.setdefault(param.name, []).append((start, value))
+                sheet.strong += 1
+                sheet.drop([finding for finding in sheet.free if finding.start < end and start < finding.end])
 
 
 def _take_list(param: Param, sheet: _Sheet) -> None:
