@@ -50,7 +50,7 @@ SETTINGS: Final = frozenset(
     }
 )
 
-_NAMED: Final = ("model", "tools", "system", "base_url", "api_key", "stream", "max_rounds", "time_limit")
+_NAMED: Final = ("model", "tools", "system", "base_url", "api_key", "wire", "stream", "max_rounds", "time_limit")
 
 
 class Agent:
@@ -63,6 +63,7 @@ class Agent:
         system: the system prompt.
         base_url: address of an OpenAI-compatible server.
         api_key: its key; without it the environment's is used.
+        wire: the wire format, where it is not the server's usual one (see `adapters.WIRES`).
         stream: whether answers are asked for piece by piece.
         max_rounds: requests after which a run stops.
         time_limit: seconds after which a run stops, ``None`` for never.
@@ -82,6 +83,7 @@ class Agent:
         *,
         base_url: str | None = None,
         api_key: str | None = None,
+        wire: str | None = None,
         stream: bool = True,
         max_rounds: int = 10,
         time_limit: float | None = 30.0,
@@ -92,6 +94,7 @@ class Agent:
         self.tools: Sequence[AnyTool | Callable[..., Any]] = tuple(Toolbox(tools))
         self.system = system
         self.base_url = base_url
+        self.wire = wire
         self.stream = stream
         self.max_rounds = max_rounds
         self.time_limit = time_limit
@@ -184,7 +187,7 @@ class Agent:
         if not prompt.strip():
             raise SettingError("the prompt is empty; write what the model should do")
         toolbox = self.toolbox() if tools is None else Toolbox(tools)
-        target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ)
+        target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
         seconds = self.time_limit if time_limit is None else time_limit
         until = None if seconds is None else time.monotonic() + seconds
         run = self.last_run = Run()

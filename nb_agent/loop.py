@@ -133,7 +133,7 @@ class _Run:
             request = write(
                 self.turns.messages, self.definitions, model=self.target.model, stream=self.stream, settings=self.settings
             )
-            answer = yield RequestReady(number, request, self.notices if number == 1 else ())
+            answer = yield RequestReady(number, request, (*self.notices, *request.notices) if number == 1 else request.notices)
             reply = yield from self.reply(number, answer if isinstance(answer, Request) else request)
             if reply.usage is not None:
                 self.usage = reply.usage if self.usage is None else self.usage + reply.usage
@@ -243,9 +243,9 @@ _CLOSE: dict[Ending, tuple[str, str]] = {
 
 def _ending(reply: Reply) -> Ending | None:
     """How the run ends with this reply, ``None`` where it goes on."""
-    if reply.finish == "tool_calls" or (reply.finish == "length" and reply.message.tool_calls):
+    if reply.finish in {"tool_calls", "paused"} or (reply.finish == "length" and reply.message.tool_calls):
         return None
-    return reply.finish
+    return reply.finish  # type: ignore[return-value]  # the others are endings too
 
 
 def _cut_off(prepared: Any) -> Any:

@@ -107,6 +107,7 @@ class AgentMagics(Magics):
             self._system = chosen.system
         agent.model = chosen.model or settings.model
         agent.base_url = chosen.base_url or settings.base_url or None
+        agent.wire = chosen.wire
         agent.system = (settings.system if self._system is None else self._system) or None
         agent.max_rounds, agent.time_limit, agent.stream = settings.max_rounds, settings.time_limit, settings.stream
         agent.tools = found_tools(self.notebook.user_ns)
@@ -115,7 +116,7 @@ class AgentMagics(Magics):
         agent = self.notebook.user_ns.get(chosen.agent)
         if not isinstance(agent, nb_agent.Agent):
             raise SettingError(f"%%agent: --agent {chosen.agent!r} is no Agent; make one with {chosen.agent} = Agent(…)")
-        clash = next((name for name in ("model", "base_url", "system") if getattr(chosen, name) is not None), None)
+        clash = next((name for name in ("model", "base_url", "wire", "system") if getattr(chosen, name) is not None), None)
         if clash:
             raise SettingError(f"%%agent: --{clash.replace('_', '-')} does not go with --agent; set {chosen.agent}.{clash} instead")
         return agent

@@ -18,6 +18,7 @@ __all__ = [
     "Finish",
     "Image",
     "Message",
+    "Opaque",
     "Part",
     "Piece",
     "Reply",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
-Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "error", "cancelled"]
+Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "paused", "error", "cancelled"]
 
 # ------------------------------------------------------------------------------------------------- the parts of a message
 
@@ -61,6 +62,15 @@ class Thinking(Value):
     AS_IS = frozenset({"extra"})
     text: str
     extra: JSON | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Value):
+    """Something that only one wire format knows, such as encrypted reasoning: it goes back there untouched, and nowhere else."""
+
+    AS_IS = frozenset({"body"})
+    wire: str
+    body: JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class ToolResult(Value):
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-Part: TypeAlias = Text | Image | Thinking | ToolCall | ToolResult
+Part: TypeAlias = Text | Image | Thinking | Opaque | ToolCall | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +173,18 @@ class Definition(Value):
 class Request(Value):
     """One HTTP request to a model, without its address and without a key: what is shown is what is sent.
 
-    ``body`` is the JSON body. Entries of its lists may be `Encoded`, which is what makes a long history cheap to send.
+    Attributes:
+        body: the JSON body. Entries of its lists may be `Encoded`, which is what makes a long history cheap to send.
+        stream: whether the answer is asked for piece by piece.
+        notices: what the wire format could not carry and was left out, a sentence each.
     """
 
     AS_IS = frozenset({"body"})
     wire: str
     path: str
     body: JSON
-
-    @property
-    def streams(self) -> bool:
-        """Whether the answer is asked for piece by piece."""
-        return bool(self.body.get("stream"))
+    stream: bool = False
+    notices: tuple[str, ...] = ()
 
     @property
     def content(self) -> bytes:

@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from nb_agent import mock, providers
+from nb_agent.adapters import WIRES
 from nb_agent.errors import SettingError
 
 __all__ = ["PARSER", "completer", "read", "split"]
@@ -28,6 +29,7 @@ def _options() -> _Parser:
     add = parser.add_argument
     add("-m", "--model", help="'mock', 'openai:NAME' and the like, or a bare name with --base-url")
     add("--base-url", help="address of an OpenAI-compatible server")
+    add("--wire", help="wire format, where it is not the server's usual one: %(choices)s", choices=list(WIRES), metavar="FORMAT")
     add("-t", "--tools", metavar="NAMES", help="only these tools, separated by commas; without it all tools of the notebook")
     add("-s", "--system", help="the system prompt of this conversation from here on")
     add("--new", action="store_true", help="begin a new conversation")

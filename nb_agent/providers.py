@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nb_agent import mock
+from nb_agent.adapters import WIRES
 from nb_agent.errors import SettingError
 from nb_agent.loop import Target
 from nb_agent.messages import Request
@@ -17,6 +18,7 @@ from nb_agent.transport import Secret, Transport
 
 __all__ = ["PROVIDERS", "Provider", "Sender", "resolve"]
 
+_USUAL: Final = "chat_completions"
 Sender = Callable[[Request, float | None], Iterator[bytes]]
 
 
@@ -32,6 +34,8 @@ class Provider:
 #: Prefix of a model string -> server. ``NAME_BASE_URL`` in the environment overrides the address.
 PROVIDERS: Final[dict[str, Provider]] = {
     "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "anthropic_messages"),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", "gemini_generate"),
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
@@ -45,15 +49,20 @@ PROVIDERS: Final[dict[str, Provider]] = {
 }
 
 
-def resolve(model: str, *, base_url: str | None, key: Secret | None, environ: Mapping[str, str]) -> tuple[Target, Sender]:
+def resolve(
+    model: str, *, base_url: str | None, key: Secret | None, environ: Mapping[str, str], wire: str | None = None
+) -> tuple[Target, Sender]:
     """The model that a name stands for, and what sends requests to it.
 
+    ``wire`` chooses another wire format than the server's usual one: ``openai`` also speaks ``responses``, the mock model all.
     ``base_url`` and ``key`` go before the environment. A key of the environment is only sent to the server that it is named
     after, or to an address that the user gave together with that server's prefix.
 
     Raises:
-        SettingError: the name, the address or the key cannot work; the text says what to write.
+        SettingError: the name, the address, the wire format or the key cannot work; the text says what to write.
     """
+    if wire is not None and wire not in WIRES:
+        raise SettingError(f"no wire format named {wire!r}; there are {', '.join(WIRES)}")
     if not model:
         raise SettingError("the model has no name; write 'mock', or one like 'openai:gpt-4o-mini'")
     base_url = base_url or None
@@ -65,9 +74,9 @@ def resolve(model: str, *, base_url: str | None, key: Secret | None, environ: Ma
             key = Secret(environ[provider.key])
         if key is None and provider.key:
             raise SettingError(f"no key for {model!r}: set {provider.key} in the environment, or pass api_key=")
-        return _server(name, where, key, provider.wire)
+        return _server(name, where, key, wire or provider.wire)
     if base_url is None and model in mock.MODELS:
-        return Target(model, mock=True, window=mock.window(model)), lambda request, _: mock.send(request)
+        return Target(model, wire or _USUAL, mock=True, window=mock.window(model)), lambda request, _: mock.send(request)
     where = base_url or environ.get("NB_AGENT_BASE_URL") or ""
     if not where:
         raise SettingError(
@@ -76,9 +85,9 @@ def resolve(model: str, *, base_url: str | None, key: Secret | None, environ: Ma
         )
     if key is None and environ.get("NB_AGENT_API_KEY"):
         key = Secret(environ["NB_AGENT_API_KEY"])
-    return _server(model, where, key, "chat_completions")
+    return _server(model, where, key, wire or _USUAL)
 
 
 def _server(name: str, where: str, key: Secret | None, wire: str) -> tuple[Target, Sender]:
-    transport = Transport(where, key)
+    transport = Transport(where, key, wire=wire)
     return Target(name, wire), lambda request, until: transport.send(request, until=until)

@@ -6,6 +6,7 @@ imported when the first request is sent.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     import httpx
 
 __all__ = ["Secret", "Transport", "address"]
+
+#: Wire format -> the header that carries the key, and what stands before it there.
+_KEYS: Final = {
+    "chat_completions": ("authorization", "Bearer "),
+    "responses": ("authorization", "Bearer "),
+    "anthropic_messages": ("x-api-key", ""),
+    "gemini_generate": ("x-goog-api-key", ""),
+}
+#: Wire format -> headers that its servers ask for beside that. The version is the oldest that has all that is used here.
+_HEADERS: Final = {"anthropic_messages": {"anthropic-version": "2023-06-01"}}
+#: Wire format -> what a server's bare address is completed with.
+_ROOTS: Final = {"gemini_generate": "/v1beta"}
 
 #: Seconds to wait for a connection, and for the next byte of an answer.
 CONNECT, STALL = 10.0, 60.0
@@ -47,7 +60,7 @@ class Secret:
         return "***"
 
 
-def address(base_url: str) -> str:
+def address(base_url: str, wire: str = "chat_completions") -> str:
     """The URL that paths are appended to; a server's bare address gets the ``/v1`` that every compatible server has.
 
     >>> address("http://127.0.0.1:8000"), address("https://llm.example.test/api/v3/")
@@ -56,18 +69,20 @@ def address(base_url: str) -> str:
     Raises:
         SettingError: it is no http or https URL.
     """
-    cleaned = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    cleaned = re.sub(r"/(chat/completions|responses|messages)$", "", base_url.strip().rstrip("/"))
     parts = urlsplit(cleaned)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise SettingError(f"base_url {base_url!r} is no address; write it like 'http://127.0.0.1:8000/v1'")
-    return cleaned if parts.path else f"{cleaned}/v1"
+    return cleaned if parts.path else cleaned + _ROOTS.get(wire, "/v1")
 
 
 class Transport:
-    """Sends requests to one server. ``client`` is for tests; otherwise all share one pooled client."""
+    """Sends requests of one wire format to one server. ``client`` is for tests; otherwise all share one pooled client."""
 
-    def __init__(self, base_url: str, key: Secret | None = None, *, client: httpx.Client | None = None) -> None:
-        self.base_url = address(base_url)
+    def __init__(
+        self, base_url: str, key: Secret | None = None, *, wire: str = "chat_completions", client: httpx.Client | None = None
+    ) -> None:
+        self.base_url = address(base_url, wire)
         self._key = key
         self._client = client
 
@@ -83,9 +98,11 @@ class Transport:
         import httpx  # noqa: PLC0415  0.15 s that a run against the mock model does not need
 
         client = self._client or _pooled()
-        headers = {"content-type": "application/json", "accept": "text/event-stream" if request.streams else "application/json"}
+        headers = {"content-type": "application/json", "accept": "text/event-stream" if request.stream else "application/json"}
+        headers |= _HEADERS.get(request.wire, {})
         if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key.reveal()}"
+            name, before = _KEYS[request.wire]
+            headers[name] = before + self._key.reveal()
         url = self.base_url + request.path
         begun = False
         try:

@@ -112,8 +112,8 @@ def test_old_outputs_hold_no_tools_and_an_alias_gives_way_to_the_name(shell):
 
 
 def test_streaming_can_be_switched_on_and_off(shell):
-    assert cell(shell, "%%agent --no-stream\nhello").requests[0].streams is False
-    assert cell(shell, "%%agent --stream\nhello").requests[0].streams is True
+    assert cell(shell, "%%agent --no-stream\nhello").requests[0].stream is False
+    assert cell(shell, "%%agent --stream\nhello").requests[0].stream is True
 
 
 def test_configuration_holds_for_all_cells_and_an_option_goes_before_it(shell, capsys):
@@ -121,7 +121,7 @@ def test_configuration_holds_for_all_cells_and_an_option_goes_before_it(shell, c
     shell.run_line_magic("config", "NbAgent.stream=False")
     cell(shell, WEATHER)
     run = cell(shell, f"%%agent\n{HI}")
-    assert (run.reason, run.requests[0].streams) == ("max_rounds", False)
+    assert (run.reason, run.requests[0].stream) == ("max_rounds", False)
     assert cell(shell, f"%%agent --max-rounds 5 --new\n{HI}").reason == "stop"
 
 

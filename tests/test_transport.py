@@ -24,7 +24,9 @@ def send(answer, *, key=KEY, base_url="https://llm.example.test/v1", until=None)
 
     client = httpx.Client(transport=httpx.MockTransport(serve))
     transport = Transport(base_url, Secret(key) if key else None, client=client)
-    body = b"".join(transport.send(Request("chat_completions", "/chat/completions", {"model": "m", "stream": True}), until=until))
+    body = b"".join(
+        transport.send(Request("chat_completions", "/chat/completions", {"model": "m", "stream": True}, stream=True), until=until)
+    )
     return body, seen[0]
 
 

@@ -5,7 +5,20 @@ import json
 import pytest
 
 from nb_agent import events
-from nb_agent.messages import Definition, Image, Message, Piece, Reply, Request, Segment, Text, Thinking, ToolCall, ToolResult
+from nb_agent.messages import (
+    Definition,
+    Image,
+    Message,
+    Opaque,
+    Piece,
+    Reply,
+    Request,
+    Segment,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from nb_agent.usage import Usage
 from nb_agent.values import Encoded, encode, from_json, to_json
 
@@ -18,7 +31,8 @@ VALUES = [
     MESSAGE,
     Message("tool", (RESULT,), name="n"),
     Definition("f", "d", FOREIGN, strict=True),
-    Request("chat_completions", "/x", FOREIGN),
+    Request("chat_completions", "/x", FOREIGN, stream=True, notices=("n",)),
+    Message("assistant", (Opaque("w", FOREIGN),)),
     Reply(MESSAGE, "stop", "eos", Usage(1, 2, 3, 4, 5), "id", "m", FOREIGN, (MESSAGE,), ("a", "b")),
     Segment("user", "t", 1),
     Piece("arguments", "{", 2, 1),

@@ -37,7 +37,7 @@ def request(
         body["tools"] = [_definition(definition) for definition in definitions]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return Request(NAME, PATH, body | (settings or {}))
+    return Request(NAME, PATH, body | (settings or {}), stream)
 
 
 def _messages(history: Sequence[Message]) -> list[Encoded]:

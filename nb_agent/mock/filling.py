@@ -123,12 +123,9 @@ def _take_choices(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
     """Enums, flags, lists and objects: they are looked for by their own words and not among the findings one by one."""
     _take_options(wanted, sheet)
     for param in wanted:
-        if isinstance(param.schema.get("enum"), list):
-            continue
         if param.type == "boolean":
             value = flag(param, sheet.prompt.text, sheet.prompt.places)
-            if value is not None or param.required:
-                sheet.values[param.name] = [(0, bool(value))]
+            sheet.values |= {param.name: [(0, bool(value))]} if value is not None or param.required else {}
         elif "sql" in param.likes and (written := statement(sheet.prompt.text)):
             start, end, text = written
             sheet.values[param.name] = [(start, text)]
@@ -157,8 +154,7 @@ def _take_options(wanted: tuple[Param, ...], sheet: _Sheet) -> None:
 
 def _take_list(param: Param, sheet: _Sheet) -> None:
     items = param.schema.get("items")
-    items = items if isinstance(items, dict) else {}
-    item = replace(param, schema={**items, "description": ""})
+    item = replace(param, schema={**(items if isinstance(items, dict) else {}), "description": ""})
     if item.schema.get("enum"):
         values = [value for _, _, value in options(item, sheet.prompt.text, sheet.prompt.places)]
     elif item.type == "object" and item.schema.get("properties"):
@@ -247,10 +243,11 @@ def _take_words(tool: Definition, wanted: tuple[Param, ...], sheet: _Sheet, abou
     for param in wanted:
         if not param.required or param.name in sheet.values or param.type != "string" or param.schema.get("enum"):
             continue
-        nouns = pieces(tool.name.rsplit("__", 1)[-1])
         known = about | param.words | frozenset(word for finding in sheet.used for word in concepts(finding.text))
         plain = [
-            finding for finding in after_words(sheet.prompt.text, known, param.nouns, nouns) if not _overlaps(finding, sheet.used)
+            finding
+            for finding in after_words(sheet.prompt.text, known, param.nouns, pieces(tool.name.rsplit("__", 1)[-1]))
+            if not _overlaps(finding, sheet.used)
         ]
         chosen = [finding for finding in plain if suits(param, finding, sheet.prompt.text, sheet.prompt.places) >= 1.5]
         if chosen and not param.likes & {"query", "body", "sql"}:
@@ -275,8 +272,6 @@ def _rows(wanted: tuple[Param, ...], sheet: _Sheet) -> tuple[JSON, ...]:
     columns = {name: sorted(values, key=lambda value: value[0]) for name, values in columns.items()}
     many = [name for name, values in columns.items() if len(values) > 1]
     leading = [name for name in many if any(param.name == name and not param.schema.get("enum") for param in wanted)] or many
-    if not many:
-        return ({name: values[0][1] for name, values in columns.items()},)
     if len(leading) > 1 and _by_turns([columns[name] for name in leading]):
         combined = list(zip(*(columns[name] for name in leading), strict=True))
     else:
@@ -284,7 +279,7 @@ def _rows(wanted: tuple[Param, ...], sheet: _Sheet) -> tuple[JSON, ...]:
     rows: list[JSON] = []
     for values in combined[:_MOST_CALLS]:
         chosen = dict(zip(leading, values, strict=True))
-        place = max(start for start, _ in values)
+        place = max((start for start, _ in values), default=0)
         row = {name: (chosen[name] if name in chosen else _nearest(column, place))[1] for name, column in columns.items()}
         rows += [row] if row not in rows else []
     return tuple(rows)

@@ -84,7 +84,7 @@ _PATTERNS: Final = tuple(
         ("expression", rf"{_L}(?:square root of|sqrt) {_N}{_R}|{_N}(?:(?: ?% of| {_SPOKEN}) {_N}{_R})+", re.IGNORECASE),
         (
             "code",
-            rf"{_L}(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
+            rf"{_L}(?=[A-Za-z0-9])(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])(?!\d+[A-Za-z]{{1,3}}{_R})[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*{_R}",
             0,
         ),
         ("unit", rf"(?<=\d)\s?(?:{UNITS}){_R}|{_L}(?:{LONG_UNITS}){_R}", 0),
