@@ -16,12 +16,27 @@ from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, encode
 
-__all__ = ["PATH", "error", "read", "segments", "stream", "whole"]
+__all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
-PATH: str = adapter.PATH
+PATH: str = f"/v1{adapter.PATH}"
 
 _CREATED: Final = 1_767_225_600  # 2026-01-01; an answer is a function of its request, so there is no clock in it
 _FINGERPRINT: Final = "fp_nb_agent_mock"
+
+
+def carried(route: str) -> JSON | None:
+    """Nothing: the body says it all."""
+    return {} if route == adapter.PATH else None
+
+
+def too_long(window: int, prompt: int) -> Refused:
+    """OpenAI's refusal of a prompt that does not fit."""
+    return Refused(
+        f"This model's maximum context length is {window} tokens. However, your messages resulted in {prompt} tokens. "
+        f"Please reduce the length of the messages.",
+        code="context_length_exceeded",
+        param="messages",
+    )
 
 
 def segments(body: JSON) -> list[Segment]:

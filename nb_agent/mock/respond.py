@@ -6,6 +6,7 @@ The function behind `nb_agent.mock.answer`, in a module of its own so that who n
 from __future__ import annotations
 
 import json
+import re
 from typing import Final, NoReturn, cast
 
 from nb_agent.mock import chat_completions, wire
@@ -16,26 +17,27 @@ from nb_agent.values import JSON, dumps, encode
 
 __all__ = ["FORMATS", "respond"]
 
-#: Path below ``/v1`` -> the wire format that is spoken there.
-FORMATS: Final[dict[str, Format]] = {chat_completions.PATH: cast("Format", chat_completions)}
+#: The wire formats that are spoken here; the first one also words what is nobody's.
+FORMATS: Final[tuple[Format, ...]] = (cast("Format", chat_completions),)
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream; charset=utf-8"
+_VERSION: Final = re.compile(r"/v\d\w*(?=/)")  # /v1, /v1beta: servers differ, and clients too
 
 
 def respond(path: str, content: bytes) -> Answer:
     """The answer of the mock server; a refusal is an answer too."""
-    route = "/" + path.partition("?")[0].strip("/").removeprefix("v1").strip("/")
-    if route == "/models" or route.startswith("/models/"):
-        return _models(route.removeprefix("/models").strip("/"))
-    spoken = FORMATS.get(route, FORMATS[chat_completions.PATH])
+    route = _VERSION.sub("", "/" + path.partition("?")[0].strip("/"), count=1)
+    spoken, carried = next(((form, said) for form in FORMATS if (said := form.carried(route)) is not None), (FORMATS[0], None))
     try:
-        return _answered(spoken, wire.parse(content)) if route in FORMATS else _nowhere(path)
+        if carried is not None:
+            return _answered(spoken, wire.parse(content) | carried)
+        return _models(route) if route == "/models" or route.startswith("/models/") else _nowhere(path)
     except Refused as refused:
         return Answer(refused.status, _JSON, iter([encode(spoken.error(refused))]))
 
 
 def _nowhere(path: str) -> NoReturn:
-    raise Refused(f"Invalid URL ({path}). The mock model speaks at: {', '.join(f'/v1{known}' for known in FORMATS)}.", status=404)
+    raise Refused(f"Invalid URL ({path}). The mock model speaks at: {', '.join(form.PATH for form in FORMATS)}.", status=404)
 
 
 def _answered(spoken: Format, body: JSON) -> Answer:
@@ -43,12 +45,7 @@ def _answered(spoken: Format, body: JSON) -> Answer:
     prompt = wire.count(body, spoken)
     room = window(ask.model) - prompt
     if room <= 0:
-        raise Refused(
-            f"This model's maximum context length is {window(ask.model)} tokens. "
-            f"However, your messages resulted in {prompt} tokens. Please reduce the length of the messages.",
-            code="context_length_exceeded",
-            param="messages",
-        )
+        raise spoken.too_long(window(ask.model), prompt)
     seed = _seed(body)
     drafts = wire.drafts(plan(ask), ask, room=room, seed=seed)
     usage = Usage(prompt, wire.completion(drafts, ask.model))
@@ -64,11 +61,11 @@ def _seed(body: JSON) -> str:
     return json.dumps({key: value for key, value in body.items() if key not in ("stream", "stream_options")}, sort_keys=True)
 
 
-def _models(name: str) -> Answer:
+def _models(route: str) -> Answer:
     """The list of models, or one of them; other names work too, but are not listed."""
+    name = route.removeprefix("/models").strip("/")
     known = {model: {"id": model, "object": "model", "created": 0, "owned_by": "nb_agent"} for model in MODELS}
     if name and name not in known:
-        refused = Refused(f"The model '{name}' does not exist.", status=404, code="model_not_found", param="model")
-        return Answer(404, _JSON, iter([encode(chat_completions.error(refused))]))
+        raise Refused(f"The model '{name}' does not exist.", status=404, code="model_not_found", param="model")
     found = known[name] if name else {"object": "list", "data": list(known.values())}
     return Answer(200, _JSON, iter([dumps(found).encode()]))

@@ -1,7 +1,7 @@
 """From a plan to what every wire format needs: ids, argument text, the cut at the limit, fragments for a stream, the real count.
 
-The formats themselves are modules beside this one, named like the adapters that they are the other end of. Each has ``PATH``,
-``read`` (body → `Ask`), ``segments``, ``whole`` and ``stream`` (drafts → JSON) and ``error``. Another format is one more module.
+The formats themselves are modules beside this one, named like the adapters that they are the other end of. Each offers what
+`Format` names. Another format is one more module, and a place in `respond.FORMATS`.
 """
 
 from __future__ import annotations
@@ -67,6 +67,12 @@ class Format(Protocol):
     """What a module of a wire format offers."""
 
     PATH: str
+
+    def carried(self, route: str) -> JSON | None:
+        """What the path itself says, as fields of the body (Gemini names the model there); ``None`` where it is another's."""
+
+    def too_long(self, window: int, prompt: int) -> Refused:
+        """The refusal of a prompt of so many tokens, in the words of the format's vendor."""
 
     def read(self, body: JSON) -> Ask:
         """What the request asks for; raises `Refused` for what a server would refuse."""
