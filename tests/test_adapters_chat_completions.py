@@ -245,6 +245,20 @@ def test_nothing_is_sent_unasked():
     assert set(chat_completions.request([Message.of("user", "hi")], (), model="m").body) == {"model", "messages"}
 
 
+@pytest.mark.parametrize("model", ["gpt-5-mini", "o3", "o1-preview", "openai/gpt-5.1", "azure:o4-mini"])
+def test_reasoning_models_get_the_limit_under_its_other_name_and_nothing_that_they_refuse(model):
+    request = chat_completions.request([], (), model=model, settings={"max_tokens": 500, "temperature": 0.2, "seed": 1})
+    assert request.body == {"model": model, "messages": [], "max_completion_tokens": 500, "seed": 1}
+    assert request.notices == (f"temperature was left out, because {model} refuses it",)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "mistral-large", "foo3", "gpt-50", "qwen3:8b"])
+def test_other_models_get_the_settings_as_they_are(model):
+    request = chat_completions.request([], (), model=model, settings={"max_tokens": 500, "temperature": 0.2})
+    assert request.body == {"model": model, "messages": [], "max_tokens": 500, "temperature": 0.2}
+    assert request.notices == ()
+
+
 def test_a_message_is_encoded_once_however_often_it_is_sent():
     message = Message.of("user", "hi")
     first, second = (chat_completions.request([message], (), model="m").body["messages"][0] for _ in range(2))

@@ -9,6 +9,7 @@ Pure: no network, no clock, no environment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -31,13 +32,36 @@ _IMAGE_FOLLOWS: Final = "(the image is in the next user message)"  # a tool mess
 def request(
     history: Sequence[Message], definitions: Sequence[Definition], *, model: str, stream: bool = False, settings: JSON | None = None
 ) -> Request:
-    """The request that asks for the next turn of ``history``; ``settings`` are further body fields, sent as they are."""
+    """The request that asks for the next turn of ``history``.
+
+    Args:
+        history: the conversation, valid as `nb_agent.history.mend` leaves it.
+        definitions: the tools that may be called.
+        model: its name as the server knows it.
+        stream: whether the answer is asked for piece by piece.
+        settings: further body fields, in the words of this format, which are the neutral ones too.
+    """
+    fields, notices = _settings(settings or {}, model)
     body: JSON = {"model": model, "messages": _messages(history)}
     if definitions:
         body["tools"] = [_definition(definition) for definition in definitions]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return Request(NAME, PATH, body | (settings or {}), stream)
+    return Request(NAME, PATH, body | fields, stream, notices)
+
+
+#: Models that reason before they answer. They call the limit by another name, and refuse what would steer the sampling.
+_REASONING: Final = re.compile(r"(?:^|[/:])(?:o[134]|gpt-5)(?:[-.]|$)")
+_REFUSED: Final = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias")
+
+
+def _settings(settings: JSON, model: str) -> tuple[JSON, tuple[str, ...]]:
+    """The settings as this model takes them, and what was left out."""
+    if not _REASONING.search(model):
+        return settings, ()
+    kept = {("max_completion_tokens" if name == "max_tokens" else name): value for name, value in settings.items()}
+    left_out = [name for name in _REFUSED if kept.pop(name, None) is not None]
+    return kept, tuple(f"{name} was left out, because {model} refuses it" for name in left_out)
 
 
 def _messages(history: Sequence[Message]) -> list[Encoded]:
