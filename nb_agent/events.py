@@ -127,6 +127,7 @@ class RunEnded(Value):
     usage: Usage | None = None
     error: str | None = None
     seconds: float | None = field(default=None, compare=False)
+    text: str = ""  # the last text that the model wrote in this run, put together where it came in several replies
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from nb_agent.adapters import WIRES, receive
@@ -30,6 +30,7 @@ from nb_agent.events import (
 )
 from nb_agent.history import mend
 from nb_agent.messages import Definition, Message, Reply, Request, ToolCall, ToolResult
+from nb_agent.turns import Turns
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
 
@@ -74,38 +75,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where a run stops by itself: after so many requests, or so many seconds (``None``: never)."""
+    """Where a run stops by itself: after so many requests, so many seconds (``None``: never), or texts that were cut off."""
 
     rounds: int = 10
     seconds: float | None = 30.0
-
-
-@dataclass(slots=True)
-class _Turns:
-    """The history as it grows, and the turn that is not whole yet."""
-
-    messages: list[Message]
-    prompt: int  # how many messages there were before the prompt was added
-    said: list[str] = field(default_factory=list)  # text that has come of a reply that is not whole
-    calls: tuple[ToolCall, ...] = ()
-    results: dict[str, ToolResult] = field(default_factory=dict)
-
-    def reply(self, message: Message) -> None:
-        self.said.clear()
-        if message.parts:
-            self.messages.append(message)
-        self.calls, self.results = message.tool_calls, {}
-
-    def close(self, code: str, words: str) -> None:
-        """Make the turn whole: text that came is kept, calls without a result get one, an unanswered prompt is taken back."""
-        if text := "".join(self.said):
-            self.messages.append(Message.of("assistant", text))
-        for call in self.calls:
-            result = self.results.get(call.id) or ToolResult.failure(call, words, code=code)
-            self.messages.append(Message("tool", (result,)))
-        self.said, self.calls, self.results = [], (), {}
-        if len(self.messages) == self.prompt + 1 and self.messages[-1].role == "user":
-            self.messages.pop()
+    continuations: int = 3  # how often a text that was cut off at the output limit is asked to go on
 
 
 @dataclass(slots=True)
@@ -121,13 +95,13 @@ class _Run:
     limits: Limits
     clock: Callable[[], float]
     idle: Callable[[], None] | None
-    turns: _Turns
+    turns: Turns
     notices: tuple[str, ...]
     began: float
     usage: Usage | None = None
 
     def rounds(self) -> Generator[Event, Answer, Ending]:
-        write = WIRES[self.target.wire].request
+        write, left = WIRES[self.target.wire].request, self.limits.continuations
         for number in range(1, self.limits.rounds + 1):
             self.watch_time()
             request = write(
@@ -140,7 +114,11 @@ class _Run:
             if reply.finish == "error":
                 raise ProviderError("; ".join(reply.notices) or "the model server ended with an error", kind="protocol")
             if ended := _ending(reply):
-                return ended
+                if ended != "length" or not reply.message.text or left == 0:
+                    return ended
+                left -= 1
+                self.turns.ask_to_go_on()
+                continue
             yield from self.call(number, reply)
         return "max_rounds"
 
@@ -208,7 +186,7 @@ def run(
         KeyboardInterrupt: after `RunEnded`, where the run was interrupted.
     """
     messages, notices = mend((*history, Message.of("user", prompt)))
-    turns = _Turns(list(messages), prompt=len(messages) - 1)
+    turns = Turns(list(messages), prompt=len(messages) - 1)
     limits, began = limits or Limits(), clock()
     this = _Run(target, send, calls, definitions, settings, stream, limits, clock, idle, turns, notices, began)
     reason: Ending
@@ -224,7 +202,7 @@ def run(
         reason, trouble = "cancelled", interrupt
     turns.close(*_CLOSE[reason])
     error_text = str(trouble) if reason == "error" else None
-    yield RunEnded(reason, tuple(turns.messages), this.usage, error=error_text, seconds=clock() - began)
+    yield RunEnded(reason, tuple(turns.messages), this.usage, error=error_text, text=turns.text, seconds=clock() - began)
     if trouble is not None:
         raise trouble
 

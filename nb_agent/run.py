@@ -67,8 +67,9 @@ class Run:
 
     @property
     def text(self) -> str:
-        """The last text that the model wrote."""
-        return next((reply.message.text for reply in reversed(self.replies)), "")
+        """The last text that the model wrote, put together where it came in several replies."""
+        ended = self._last(RunEnded)
+        return ended.text if ended else ""
 
     @property
     def reason(self) -> str | None:

@@ -199,7 +199,7 @@ _LONGEST = 8192
 #: Where both patterns end a match whatever follows, so that a cut changes no token: after a letter or digit before a space or
 #: punctuation (but an apostrophe, which may begin a contraction), between an ASCII letter and a digit, and after a line's end.
 _GAP: Final = (
-    r"(?<=[^\W_])(?=[ \n!-&(-/:-@\[-`{-~，。、；：！？「」（）])"  # noqa: RUF001  Chinese punctuation is meant
+    r"(?<=[^\W_])(?=[ \n!-&(-/:-@\[-`{-~，。、；：！？「」（）])"
     r"|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=\n)(?=[^\s/])"
 )
 

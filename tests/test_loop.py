@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from nb_agent.adapters import chat_stream
 from nb_agent.errors import HistoryError, ProviderError
 from nb_agent.events import Delta, Refuse, ReplyDone, RequestReady, RunEnded, RunStarted, Step, ToolAsked, ToolDone
 from nb_agent.loop import Limits, Target, pull, run
@@ -185,8 +186,53 @@ def test_tool_calls_with_no_call_is_the_end(cases):
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_a_text_that_was_cut_or_filtered_is_kept_and_the_ending_is_named(finish):
-    events = go(Server(said("Once", finish=finish)))
-    assert (events[-1].reason, events[-1].history[-1].text) == (finish, "Once")
+    events = go(Server(said("Once", finish=finish)), limits=Limits(continuations=0))
+    assert (events[-1].reason, events[-1].history[-1].text, events[-1].text) == (finish, "Once", "Once")
+
+
+def test_a_text_that_was_cut_off_is_asked_to_go_on_and_put_together_without_the_overlap():
+    server = Server(
+        said("The quick brown fox ju", finish="length"), said("brown fox jumps over", finish="length"), said(" the dog.")
+    )
+    events = go(server)
+    assert (events[-1].reason, events[-1].text) == ("stop", "The quick brown fox jumps over the dog.")
+    assert [message.text for message in events[-1].history] == ["hi", events[-1].text]
+    assert [m["role"] for m in server.requests[2].body["messages"]] == ["user", "assistant", "user"]
+    assert server.requests[2].body["messages"][1]["content"] == "The quick brown fox jumps over"
+
+
+def test_going_on_is_bounded():
+    server = Server(said("and so on and so forth ", finish="length"))
+    events = go(server, limits=Limits(rounds=50, continuations=2))
+    assert (events[-1].reason, len(server.requests)) == ("length", 3)
+    assert roles(events) == ["user", "assistant"]
+
+
+def test_a_call_in_the_rest_of_an_answer_is_made():
+    calls = Calls()
+    server = Server(said("I will look", finish="length"), said(" it up.", ("f", "{}"), finish="tool_calls"), said("done"))
+    events = go(server, calls=calls)
+    assert calls.made == [("f", "{}")]
+    assert [message.text for message in events[-1].history if message.role == "assistant"] == ["I will look it up.", "done"]
+
+
+@pytest.mark.parametrize(("rest", "text"), [([], "Once upon"), (streamed(" a ti")[:1], "Once upon a ti")])
+def test_an_interrupt_while_it_goes_on_keeps_what_had_come_and_not_the_question(rest, text):
+    events = []
+    server = Server(said("Once upon", finish="length"), [*rest, KeyboardInterrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        pull(run("hi", target=Target("m"), send=server, calls=Calls()), events.append)
+    assert [message.text for message in events[-1].history] == ["hi", text]
+
+
+def test_a_paused_reply_is_sent_back_as_it_is_and_the_model_goes_on(monkeypatch):
+    monkeypatch.setitem(chat_stream.FINISH, "pause_turn", "paused")
+    server = Server(said("Searching", finish="pause_turn"), said("Moss is green."))
+    events = go(server)
+    assert (events[-1].reason, events[-1].text) == ("stop", "Moss is green.")
+    assert [m["role"] for m in server.requests[1].body["messages"]] == ["user", "assistant"]
+    forever = Server(said("Searching", finish="pause_turn"))
+    assert go(forever, limits=Limits(rounds=4))[-1].reason == "max_rounds"
 
 
 def test_calls_in_a_filtered_answer_are_never_made():

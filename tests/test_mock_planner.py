@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  Chinese prompts have Chinese signs
 import json
 import time
 

@@ -1,6 +1,6 @@
 """Counting: tiktoken is the judge of texts, recorded usage of the real services the judge of requests."""
 
-# ruff: noqa: RUF001  # characters that look like others are what is counted here
+# characters that look like others are what is counted here
 
 import base64
 import hashlib

@@ -2,7 +2,7 @@
 
 Only quotes what is in the results; decides nothing.
 """
-# ruff: noqa: RUF001, SIM905  Chinese sentences have Chinese signs; lists of words read best as text
+# ruff: noqa: SIM905  Chinese sentences have Chinese signs; lists of words read best as text
 
 from __future__ import annotations
 

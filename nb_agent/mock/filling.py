@@ -3,7 +3,6 @@
 `params` says how well each value suits; here values are given out, each to one parameter, and what is left over in the same list
 ("Paris and London") makes further calls. What cannot be found is said, not invented.
 """
-# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 

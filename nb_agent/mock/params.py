@@ -2,7 +2,7 @@
 
 `weighing` says how well a value suits one of them; nothing here knows of a prompt.
 """
-# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
+# ruff: noqa: SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Unlike `params`, which judges what `reading` has found, this looks for what a given parameter needs.
 """
-# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 

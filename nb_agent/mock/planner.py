@@ -3,7 +3,6 @@
 A function of the request alone: the same request gets the same answer. It works with any tools, since all it goes by is their
 definitions. Unlike `scenarios` it follows no script. It invents nothing unless a call is demanded (``tool_choice``).
 """
-# ruff: noqa: RUF001  it names the signs that people type
 
 from __future__ import annotations
 

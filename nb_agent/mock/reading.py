@@ -2,7 +2,7 @@
 
 Finds what could be an argument, whatever the tools are; `filling` decides which parameter it belongs to, `words` finds meaning.
 """
-# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
+# ruff: noqa: SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Unlike the planner a script knows its tools by name. Everything it writes still comes from the real results.
 """
-# ruff: noqa: RUF001  Chinese sentences have Chinese signs
 
 from __future__ import annotations
 

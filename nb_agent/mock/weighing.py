@@ -3,7 +3,7 @@
 The judgement is made of tables: which kinds of value a parameter of that name takes, which words stand before it, what its examples
 look like. `params` reads the parameters; `filling` uses the scores; nothing here chooses.
 """
-# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
+# ruff: noqa: SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 

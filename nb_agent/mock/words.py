@@ -3,7 +3,7 @@
 Two languages meet in one table, so a prompt in Chinese finds a tool that is described in English. What the table does not know
 is compared as it stands, Chinese by pairs of characters. Knows nothing of tools; `reading` finds values, this finds meaning.
 """
-# ruff: noqa: RUF001, SIM905  it names the signs that people type; lists of words read best as text
+# ruff: noqa: SIM905  it names the signs that people type; lists of words read best as text
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ The state::
               reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices}
               calls:   [{id, name, arguments, steps: [{name, state, note}], seconds, traceback,
                          result: null or {text, images: [{data, media_type, url}], code}}]}]
-    ending: null or {reason, meaning, error, seconds, usage}
+    ending: null or {reason, meaning, error, seconds, usage, text}
     (usage: null or {input, cache_read, cache_write, output, reasoning}, tokens, null where not reported)
 
 A change is ``["set", path, value]`` (an index one past the end of a list appends) or ``["add", path, text]`` (at the end of a
@@ -161,7 +161,7 @@ class Fold:
 
     def _ended(self, event: events.RunEnded) -> list[Change]:
         shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": _capped(event.error)}
-        shown |= {"seconds": event.seconds, "usage": _usage(event.usage)}
+        shown |= {"seconds": event.seconds, "usage": _usage(event.usage), "text": _capped(event.text)}
         return [["set", ["ending"], shown]]
 
     def _round(self, *path: str | int) -> list[str | int]:

@@ -163,7 +163,8 @@ def answer(state: JSON) -> str:
     """The text of the last reply, where the run ended with one; what had come of it where the run broke off."""
     last = state["rounds"][-1] if state["rounds"] else {}
     said = last.get("reply") or last.get("live") or {"text": ""}
-    return "" if last.get("calls") else str(said["text"])
+    whole = (state["ending"] or {}).get("text")  # put together, where it came in several replies
+    return "" if last.get("calls") else str(whole or said["text"])
 
 
 def fault(call: JSON) -> str:
