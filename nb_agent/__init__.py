@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from nb_agent.agent import Agent
+    from nb_agent.comparison import compare
     from nb_agent.errors import AgentError, ToolError
     from nb_agent.run import Run
     from nb_agent.tools.schema import tool
 
 __version__ = "0.1.0"
-__all__ = ["Agent", "AgentError", "Run", "ToolError", "load_ipython_extension", "tool", "unload_ipython_extension"]
+__all__ = ["Agent", "AgentError", "Run", "ToolError", "compare", "load_ipython_extension", "tool", "unload_ipython_extension"]
 
 _HOMES = {
     "Agent": "nb_agent.agent",
+    "compare": "nb_agent.comparison",
     "AgentError": "nb_agent.errors",
     "Run": "nb_agent.run",
     "ToolError": "nb_agent.errors",

@@ -9,6 +9,7 @@
     ├── ToolDefinitionError       whoever wrote the tool: raised when it is made, not when it is called
     ├── ToolError                 raised *inside* a tool: its text and code go to the model as the result
     ├── ProviderError             the model server refused, failed, or broke the protocol
+    │   └── TimeLimitError        the run's own time limit passed while the server was waited for
     └── ServerError               an MCP server did not start, did not answer, or has gone
 
 A failing tool is no exception for the caller: it is a result for the model. In a notebook each of these prints one line.
@@ -24,6 +25,7 @@ __all__ = [
     "ProviderError",
     "ServerError",
     "SettingError",
+    "TimeLimitError",
     "ToolDefinitionError",
     "ToolError",
     "UserError",
@@ -70,6 +72,7 @@ class ToolError(AgentError):
 #: Kind of provider error -> whether the same request may work a little later.
 PROVIDER_KINDS: Final[dict[str, bool]] = {
     "authentication": False,
+    "billing": False,  # no credit is left; waiting does not bring any
     "not_found": False,
     "bad_request": False,
     "context_length": False,
@@ -83,6 +86,23 @@ PROVIDER_KINDS: Final[dict[str, bool]] = {
     "protocol": False,
 }
 
+#: Kind of provider error -> what a person does next.
+WHAT_TO_DO: Final[dict[str, str]] = {
+    "authentication": "check the key, and that it belongs to this server",
+    "billing": "add credit, or raise the limit, on the provider's own pages",
+    "not_found": "check the model's name and base_url",
+    "bad_request": "change what the server names",
+    "context_length": "shorten what is sent: a new conversation, shorter tool results, fewer tools",
+    "content_filter": "say it in other words",
+    "rate_limit": "wait a little, then run the cell again",
+    "overload": "wait a little, then run the cell again",
+    "server": "run the cell again; the fault is the server's",
+    "network": "check the address and whether the server runs",
+    "timeout": "run the cell again, or allow more time",
+    "stream_interrupted": "run the cell again",
+    "protocol": "check that base_url and the wire format belong together",
+}
+
 
 class ProviderError(AgentError):
     """The model server refused, failed, or broke the protocol.
@@ -91,13 +111,33 @@ class ProviderError(AgentError):
         kind: one of ``PROVIDER_KINDS``.
         status: HTTP status code, or ``None`` where there was none.
         retryable: whether the same request may work a little later.
+        retry_after: seconds after which the server asks to come back, where it does.
+        request_id: how the provider's support finds the request.
     """
 
-    def __init__(self, message: str, *, kind: str, status: int | None = None, retryable: bool | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        status: int | None = None,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
         self.retryable = PROVIDER_KINDS[kind] if retryable is None else retryable
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+
+class TimeLimitError(ProviderError):
+    """The run's own time limit passed while the server was waited for; a run ends with it as with any other time limit."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="timeout", retryable=False)
 
 
 class ServerError(AgentError):

@@ -23,11 +23,13 @@ __all__ = [
     "Refuse",
     "ReplyDone",
     "RequestReady",
+    "Retrying",
     "RunEnded",
     "RunStarted",
     "Step",
     "ToolAsked",
     "ToolDone",
+    "Waiting",
 ]
 
 #: The seven steps of a call, in their order. The loop itself takes the last one.
@@ -74,6 +76,25 @@ class RequestReady(Value):
     number: int  # of the round, from 1
     request: Request
     notices: tuple[str, ...] = ()  # what had to be mended in the history, a sentence each
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Value):
+    """What a sender gives instead of bytes before it waits and sends the request again. The loop makes it a `Retrying`."""
+
+    reason: str  # one line
+    seconds: float
+    attempt: int  # the one that has failed, from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying(Value):
+    """A request has failed before anything of its reply was there; the same one goes out again after so many seconds."""
+
+    number: int
+    reason: str
+    seconds: float = field(compare=False)  # chance is in it
+    attempt: int  # the one that has failed, from 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,5 +158,5 @@ class Refuse(Value):
     reason: str
 
 
-Event: TypeAlias = RunStarted | RequestReady | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
+Event: TypeAlias = RunStarted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
 Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | None

@@ -8,12 +8,13 @@ result, so that it is valid whichever way the run ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Protocol, cast
 
 from nb_agent.adapters import WIRES, receive
-from nb_agent.errors import ProviderError
+from nb_agent.errors import ProviderError, TimeLimitError
 from nb_agent.events import (
     Answer,
     Delta,
@@ -22,11 +23,13 @@ from nb_agent.events import (
     Refuse,
     ReplyDone,
     RequestReady,
+    Retrying,
     RunEnded,
     RunStarted,
     Step,
     ToolAsked,
     ToolDone,
+    Waiting,
 )
 from nb_agent.history import mend
 from nb_agent.messages import Definition, Message, Reply, Request, ToolCall, ToolResult
@@ -87,7 +90,7 @@ class _Run:
     """What one run needs, and its parts as generators."""
 
     target: Target
-    send: Callable[[Request], Iterator[bytes]]
+    send: Callable[[Request], Iterator[bytes | Waiting]]
     calls: Calls
     definitions: Sequence[Definition]
     settings: JSON | None
@@ -99,6 +102,7 @@ class _Run:
     notices: tuple[str, ...]
     began: float
     usage: Usage | None = None
+    told: set[str] = field(default_factory=set)  # notices, each once in a run
 
     def rounds(self) -> Generator[Event, Answer, Ending]:
         write, left = WIRES[self.target.wire].request, self.limits.continuations
@@ -107,7 +111,9 @@ class _Run:
             request = write(
                 self.turns.messages, self.definitions, model=self.target.model, stream=self.stream, settings=self.settings
             )
-            answer = yield RequestReady(number, request, (*self.notices, *request.notices) if number == 1 else request.notices)
+            new = tuple(notice for notice in (*self.notices, *request.notices) if notice not in self.told)
+            self.told.update(new)
+            answer = yield RequestReady(number, request, new)
             reply = yield from self.reply(number, answer if isinstance(answer, Request) else request)
             if reply.usage is not None:
                 self.usage = reply.usage if self.usage is None else self.usage + reply.usage
@@ -125,18 +131,25 @@ class _Run:
     def reply(self, number: int, request: Request) -> Generator[Event, Answer, Reply]:
         """Send a request, pass its pieces on, and put the whole reply into the history."""
         began, first = self.clock(), None
-        reading = receive(request.wire, self.send(request), turn=len(self.turns.messages))
-        while True:
-            try:
-                payload, pieces = next(reading)
-            except StopIteration as end:
-                reply: Reply = end.value
-                break
-            first = self.clock() - began if first is None else first
-            if pieces:
-                self.turns.said += [piece.text for piece in pieces if piece.kind in {"text", "refusal"} and not piece.choice]
-                yield Delta(number, pieces, payload)
-            self.watch_time()
+        sent = iter(self.send(request))
+        try:
+            start = yield from _started(number, sent)
+            rest = cast("Iterator[bytes]", sent)  # nobody waits in the middle of an answer
+            reading = receive(request.wire, self.watched(chain(start, rest)), turn=len(self.turns.messages))
+            while True:
+                try:
+                    payload, pieces = next(reading)
+                except StopIteration as end:
+                    reply: Reply = end.value
+                    break
+                first = self.clock() - began if first is None else first
+                if pieces:
+                    self.turns.said += [piece.text for piece in pieces if piece.kind in {"text", "refusal"} and not piece.choice]
+                    yield Delta(number, pieces, payload)
+                self.watch_time()
+        finally:
+            if isinstance(sent, Generator):
+                sent.close()  # at once: an interrupt's traceback would keep the connection open
         self.turns.reply(reply.message)
         yield ReplyDone(number, reply, seconds=self.clock() - began, first=first)
         return reply
@@ -155,13 +168,31 @@ class _Run:
             yield done
         self.turns.close("cancelled", "the call was not made")
 
+    def watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks; the clock is looked at for each, also where a server sends what is no piece of an answer."""
+        for chunk in chunks:
+            self.watch_time()
+            yield chunk
+
     def watch_time(self) -> None:
-        if self.limits.seconds is not None and self.clock() - self.began > self.limits.seconds:
+        if self.time_is_up():
             raise _TimeIsUpError
+
+    def time_is_up(self) -> bool:
+        return self.limits.seconds is not None and self.clock() - self.began > self.limits.seconds
 
 
 class _TimeIsUpError(Exception):
     pass
+
+
+def _started(number: int, sent: Iterator[bytes | Waiting]) -> Generator[Event, Answer, tuple[bytes, ...]]:
+    """The first bytes of an answer; where the sender waits and tries again before they come, that is an event each time."""
+    for given in sent:
+        if not isinstance(given, Waiting):
+            return (given,)
+        yield Retrying(number, given.reason, given.seconds, given.attempt)
+    return ()
 
 
 def run(
@@ -169,7 +200,7 @@ def run(
     history: Sequence[Message] = (),
     *,
     target: Target,
-    send: Callable[[Request], Iterator[bytes]],
+    send: Callable[[Request], Iterator[bytes | Waiting]],
     calls: Calls,
     definitions: Sequence[Definition] = (),
     settings: JSON | None = None,
@@ -197,7 +228,8 @@ def run(
     except _TimeIsUpError:
         reason = "time_limit"
     except ProviderError as error:
-        reason, trouble = "error", error
+        over = isinstance(error, TimeLimitError) or (error.kind == "timeout" and this.time_is_up())
+        reason, trouble = ("time_limit", None) if over else ("error", error)
     except KeyboardInterrupt as interrupt:
         reason, trouble = "cancelled", interrupt
     turns.close(*_CLOSE[reason])

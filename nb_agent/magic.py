@@ -158,7 +158,7 @@ class AgentMagics(Magics):
         """The model, the tools and the conversation of this notebook."""
         agent, settings = self.agent, self.settings
         lines = [
-            f"model         {settings.model}{' (the local mock model)' if settings.model in mock.MODELS else ''}",
+            f"model         {settings.model}{' (the local mock model)' if mock.is_known(settings.model) else ''}",
             f"server        {settings.base_url or 'as the model says'}",
             f"tools         {', '.join(tool.name for tool in self._toolbox()) or 'none; decorate a function with @tool'}",
             f"conversation  {len(agent.history)} messages",

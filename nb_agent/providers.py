@@ -75,7 +75,7 @@ def resolve(
         if key is None and provider.key:
             raise SettingError(f"no key for {model!r}: set {provider.key} in the environment, or pass api_key=")
         return _server(name, where, key, wire or provider.wire)
-    if base_url is None and model in mock.MODELS:
+    if base_url is None and mock.is_known(model):
         return Target(model, wire or _USUAL, mock=True, window=mock.window(model)), lambda request, _: mock.send(request)
     where = base_url or environ.get("NB_AGENT_BASE_URL") or ""
     if not where:

@@ -1,23 +1,32 @@
 """The one place where HTTP is spoken: a request goes out with the address and the key added, the bytes of the answer come back.
 
-Nothing above it ever holds the key: what is shown, recorded and exported is the request as it was before it came here. httpx is
-imported when the first request is sent.
+Nothing above it ever holds the key: what is shown, recorded and exported is the request as it was before it came here. It puts
+together `network` (sockets and their time limits; imported with the first request, since httpx is heavy), `retrying` (what is
+tried again, and when) and `adapters.refusals` (what an error answer means).
 """
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from nb_agent.adapters.refusals import refusal
+from nb_agent.adapters.refusals import readable, refusal
 from nb_agent.errors import ProviderError, SettingError
+from nb_agent.events import Waiting
 from nb_agent.messages import Request
+from nb_agent.retrying import Patience, Waits, noted
 
 if TYPE_CHECKING:
     import httpx
+
+    from nb_agent.network import Watch
 
 __all__ = ["Secret", "Transport", "address"]
 
@@ -33,9 +42,9 @@ _HEADERS: Final = {"anthropic_messages": {"anthropic-version": "2023-06-01"}}
 #: Wire format -> what a server's bare address is completed with.
 _ROOTS: Final = {"gemini_generate": "/v1beta"}
 
-#: Seconds to wait for a connection, and for the next byte of an answer.
-CONNECT, STALL = 10.0, 60.0
-_SHORTEST: Final = 0.05  # seconds: httpx takes 0 for "no limit"
+#: Ends of paths that belong to a request and that people copy together with the address.
+_ENDS: Final = re.compile(r"/(chat/completions|responses|messages|models/[^/]+:\w+)$")
+_MOST_BYTES: Final = 65_536  # of an error answer: some servers send pages
 
 
 class Secret:
@@ -69,87 +78,177 @@ def address(base_url: str, wire: str = "chat_completions") -> str:
     Raises:
         SettingError: it is no http or https URL.
     """
-    cleaned = re.sub(r"/(chat/completions|responses|messages)$", "", base_url.strip().rstrip("/"))
-    parts = urlsplit(cleaned)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise SettingError(f"base_url {base_url!r} is no address; write it like 'http://127.0.0.1:8000/v1'")
-    return cleaned if parts.path else cleaned + _ROOTS.get(wire, "/v1")
+    parts = urlsplit(base_url.strip())
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _has_port(parts.netloc):
+        shown = re.sub(r"//[^/@]*@", "//", base_url)  # a password may stand there
+        raise SettingError(f"base_url {shown!r} is no address; write it like 'http://127.0.0.1:8000/v1'")
+    path = _ENDS.sub("", parts.path.rstrip("/"))
+    return urlunsplit((parts.scheme, parts.netloc, path or _ROOTS.get(wire, "/v1"), parts.query, ""))
+
+
+def _has_port(netloc: str) -> bool:
+    """Whether what stands after the host is a port, or nothing does."""
+    found = re.search(r":([^:\]@]*)$", netloc)
+    return found is None or not found[1] or (found[1].isdecimal() and int(found[1]) < 65_536)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An answer whose first bytes are there."""
+
+    response: httpx.Response
+    watch: Watch
+    first: bytes
+    rest: Iterator[bytes]
 
 
 class Transport:
-    """Sends requests of one wire format to one server. ``client`` is for tests; otherwise all share one pooled client."""
+    """Sends requests of one wire format to one server.
+
+    Args:
+        base_url: the server's address, with or without ``/v1``.
+        key: what it asks for, if anything.
+        wire: the wire format.
+        patience: how often, and how, a request that failed is sent again.
+        waits: time limits of one attempt.
+        client: for tests; otherwise all share one pooled client.
+        clock: gives seconds.
+        now: gives seconds since 1970.
+    """
 
     def __init__(
-        self, base_url: str, key: Secret | None = None, *, wire: str = "chat_completions", client: httpx.Client | None = None
+        self,
+        base_url: str,
+        key: Secret | None = None,
+        *,
+        wire: str = "chat_completions",
+        patience: Patience | None = None,
+        waits: Waits | None = None,
+        client: httpx.Client | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.base_url = address(base_url, wire)
         self._key = key
+        self._patience = patience or Patience()
+        self._waits = waits
         self._client = client
+        self._clock = clock
+        self._now = now
 
     def __repr__(self) -> str:
-        return f"Transport({self.base_url!r})"
+        return f"Transport({self.server!r})"
 
-    def send(self, request: Request, *, until: float | None = None) -> Iterator[bytes]:
-        """The bytes of the answer as they come; ``until`` (of `time.monotonic`, seconds) ends the wait for them.
+    @property
+    def server(self) -> str:
+        """The address as it may be shown: without a name, a password or a query that stand in it."""
+        return _shown(self.base_url)
+
+    def send(self, request: Request, *, until: float | None = None) -> Iterator[bytes | Waiting]:
+        """The bytes of the answer as they come; before them, each wait after which the request is sent again.
+
+        Args:
+            request: as it was shown; the address and the key are added here.
+            until: when the run's own time limit passes, in seconds of ``clock`` (`time.monotonic`).
 
         Raises:
             ProviderError: the server cannot be reached, refuses, breaks off, or lets too much time pass.
+            TimeLimitError: the run's own limit has passed.
         """
-        import httpx  # noqa: PLC0415  0.15 s that a run against the mock model does not need
+        from nb_agent.network import time_is_up  # noqa: PLC0415  0.15 s that a run against the mock model does not need
 
-        client = self._client or _pooled()
+        end = math.inf if until is None else until
+        begun = yield from self._patience.until_begun(lambda: self._begin(request, end), lambda: end - self._clock())
+        key = self._key.reveal().encode() if self._key else None
+        with closing(begun.response), self._translated(begun.watch):
+            for chunk in chain((begun.first,), begun.rest):
+                yield chunk.replace(key, b"***") if key else chunk  # some servers repeat what they were sent
+                if begun.watch.run_is_over():
+                    raise time_is_up(begun.watch, self.server)
+
+    def _begin(self, request: Request, end: float) -> _Begun:
+        """Send the request once, and wait for the first bytes of its answer."""
+        from nb_agent.network import Watch, pooled, request_for, time_is_up  # noqa: PLC0415  likewise
+
+        watch = Watch(self._waits or Waits(), end, self._clock)
+        if watch.run_is_over():
+            raise time_is_up(watch, self.server)
+        with self._translated(watch), ExitStack() as failing:
+            client = self._client or pooled()
+            made = request_for(client, self._url(request.path), request.content, self._headers(request), watch)
+            response = client.send(made, stream=True)
+            failing.callback(response.close)
+            if response.status_code >= 300:
+                raise self._refused(request, response)
+            chunks = response.iter_bytes()
+            first = next(chunks, b"")
+            if first.lstrip().startswith(b"<"):
+                raise _web_page(first, self.server)
+            watch.heard = True
+            failing.pop_all()
+        return _Begun(response, watch, first, chunks)
+
+    @contextmanager
+    def _translated(self, watch: Watch) -> Iterator[None]:
+        """Errors of httpx as our own, and the key in none of them."""
+        import httpx  # noqa: PLC0415  likewise
+
+        from nb_agent.network import broken  # noqa: PLC0415  likewise
+
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            ours = broken(error, watch, self.server)
+            ours.args = (self._mask(str(ours)),)
+            raise ours from None
+
+    def _refused(self, request: Request, response: httpx.Response) -> ProviderError:
+        """What an answer that is none means."""
+        from nb_agent.network import body_of  # noqa: PLC0415  likewise
+
+        if response.status_code < 400:
+            return _redirected(response, self.server, self._mask(response.headers.get("location", "")))
+        words = self._mask(body_of(response, _MOST_BYTES).decode("utf-8", "replace"))
+        error = refusal(response.status_code, words.encode(), model=_model(request))
+        return noted(error, response.headers, self._now())
+
+    def _mask(self, words: str) -> str:
+        if self._key is None:
+            return words
+        key = self._key.reveal()
+        return words.replace(key, "***").replace(quote(key, safe=""), "***")
+
+    def _url(self, path: str) -> str:
+        base, _, query = self.base_url.partition("?")
+        return base + path + (("&" if "?" in path else "?") + query if query else "")
+
+    def _headers(self, request: Request) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream" if request.stream else "application/json"}
         headers |= _HEADERS.get(request.wire, {})
         if self._key is not None:
             name, before = _KEYS[request.wire]
             headers[name] = before + self._key.reveal()
-        url = self.base_url + request.path
-        begun = False
-        try:
-            with client.stream("POST", url, content=request.content, headers=headers, timeout=_timeout(until)) as response:
-                if response.status_code >= 400:
-                    raise refusal(response.status_code, response.read())
-                for chunk in response.iter_bytes():
-                    begun = True
-                    yield chunk
-        except httpx.HTTPError as error:
-            raise _broken(error, self.base_url, begun=begun) from None
-        except ProviderError as error:
-            raise self._masked(error) from None
-
-    def _masked(self, error: ProviderError) -> ProviderError:
-        if self._key is None or self._key.reveal() not in str(error):
-            return error
-        words = str(error).replace(self._key.reveal(), "***")
-        return ProviderError(words, kind=error.kind, status=error.status, retryable=error.retryable)
+        return headers
 
 
-def _timeout(until: float | None) -> httpx.Timeout:
-    import httpx  # noqa: PLC0415
-
-    left = STALL if until is None else max(_SHORTEST, until - time.monotonic())
-    return httpx.Timeout(min(STALL, left), connect=min(CONNECT, left))
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _broken(error: httpx.HTTPError, base_url: str, *, begun: bool) -> ProviderError:
-    import httpx  # noqa: PLC0415
-
-    words = str(error) or type(error).__name__
-    if isinstance(error, httpx.TimeoutException):
-        return ProviderError(f"no answer from {base_url} in time ({words})", kind="timeout")
-    if begun:
-        return ProviderError(
-            f"the connection to {base_url} broke off in the middle of the answer ({words})", kind="stream_interrupted"
-        )
-    return ProviderError(f"cannot reach {base_url} ({words}); check the address and whether the server runs", kind="network")
+def _model(request: Request) -> str:
+    """The model that a request is for: Gemini has it in the path."""
+    found = re.search(r"/models/([^/:?]+)", request.path)
+    return str(request.body.get("model") or (found[1] if found else ""))
 
 
-_shared: list[httpx.Client] = []
+def _redirected(response: httpx.Response, server: str, where: str) -> ProviderError:
+    place = f"redirects to {_shown(where)}" if where else f"answered HTTP {response.status_code} with no place to go to"
+    words = f"{server} {place}; the key is not sent on to another address: set base_url to the right one"
+    return ProviderError(words, kind="not_found", status=response.status_code)
 
 
-def _pooled() -> httpx.Client:
-    import httpx  # noqa: PLC0415
-
-    if not _shared:
-        _shared.append(httpx.Client(follow_redirects=False))
-    return _shared[0]
+def _web_page(start: bytes, server: str) -> ProviderError:
+    title = " ".join(readable(start.decode("utf-8", "replace")).split())[:100]
+    words = f"{server} answered with a web page ({title!r}); base_url is probably wrong: most servers' addresses end in /v1"
+    return ProviderError(words, kind="protocol", status=200)

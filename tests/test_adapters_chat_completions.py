@@ -6,7 +6,7 @@ import pytest
 
 from nb_agent.adapters import chat_completions, receive
 from nb_agent.errors import ProviderError
-from nb_agent.messages import Definition, Image, Message, Segment, Text, Thinking, ToolCall, ToolResult
+from nb_agent.messages import Definition, Image, Message, Opaque, Segment, Text, Thinking, ToolCall, ToolResult
 from nb_agent.usage import Usage
 
 
@@ -212,6 +212,22 @@ def test_an_assistant_message_that_only_calls_has_null_for_its_content():
 def test_arguments_go_out_as_the_string_that_the_model_wrote_and_never_empty():
     calls = sent(Message("assistant", (CALL, ToolCall("c2", "g", ""))))[0]["tool_calls"]
     assert [call["function"]["arguments"] for call in calls] == ['{"a": 1}', "{}"]
+
+
+def test_what_stood_beside_a_call_goes_back_to_this_format_and_to_no_other():
+    signed = {"google": {"thought_signature": "c2ln"}}
+    call = {"id": "k", "extra_content": signed, "function": {"name": "f", "arguments": "{}"}}
+    reply = chat_completions.decode({"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})
+    assert sent(reply.message)[0]["tool_calls"][0]["extra_content"] == signed
+    foreign = ToolCall("k", "f", "{}", extra={"wire": "gemini_generate", "part": {"thoughtSignature": "x"}})
+    assert set(sent(Message("assistant", (foreign,)))[0]["tool_calls"][0]) == {"id", "type", "function"}
+
+
+def test_reasoning_of_another_format_is_left_out_and_said():
+    history = [Message("assistant", (Opaque("anthropic_messages", {"type": "redacted_thinking"}), Text("4")))]
+    request = chat_completions.request(history, (), model="m")
+    assert request.notices == ("reasoning of another wire format was left out",)
+    assert request.body["messages"] == [{"role": "assistant", "content": "4"}]
 
 
 def test_images_of_results_follow_the_whole_group_of_results(cases):

@@ -24,6 +24,7 @@ LAYERS = [
     ["views"],
     ["run"],
     ["agent"],
+    ["comparison"],
     ["options"],
     ["magic", "lessons"],
     ["cli"],

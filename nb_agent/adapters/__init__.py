@@ -10,14 +10,19 @@ from collections.abc import Generator, Iterable
 from types import ModuleType
 from typing import Any, Final
 
-from nb_agent.adapters import chat_completions, sse
+from nb_agent.adapters import anthropic_messages, chat_completions, gemini_generate, responses, sse
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Piece, Reply
 
 __all__ = ["WIRES", "receive"]
 
 #: Name of a wire format -> the module that speaks it.
-WIRES: Final[dict[str, ModuleType]] = {chat_completions.NAME: chat_completions}
+WIRES: Final[dict[str, ModuleType]] = {
+    chat_completions.NAME: chat_completions,
+    responses.NAME: responses,
+    anthropic_messages.NAME: anthropic_messages,
+    gemini_generate.NAME: gemini_generate,
+}
 
 
 def receive(wire: str, chunks: Iterable[bytes], *, turn: int = 0) -> Generator[tuple[str, tuple[Piece, ...]], None, Reply]:
@@ -40,5 +45,5 @@ def receive(wire: str, chunks: Iterable[bytes], *, turn: int = 0) -> Generator[t
 def _document(payload: str) -> Any:
     try:
         return json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ProviderError(f"the model server sent broken JSON: {payload[:200]!r}", kind="stream_interrupted") from None

@@ -13,16 +13,29 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from nb_agent.adapters.chat_stream import Accumulator
-from nb_agent.messages import Definition, Image, Message, Reply, Request, Segment, Text, Thinking, ToolResult
+from nb_agent.adapters.chat_stream import NAME, Accumulator
+from nb_agent.messages import (
+    Definition,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Reply,
+    Request,
+    Segment,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from nb_agent.values import JSON, Encoded, dumps
 
 __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
-NAME: Final = "chat_completions"
 PATH: Final = "/chat/completions"
 
 _PICTURES: Final = (NAME, "pictures")  # key of a message's memo: the images that have to follow it
+_FOREIGN: Final = (NAME, "foreign")  # likewise: whether something of it cannot be sent
 _IMAGE_FOLLOWS: Final = "(the image is in the next user message)"  # a tool message can only hold text
 
 
@@ -47,6 +60,8 @@ def request(
         body["tools"] = [_definition(definition) for definition in definitions]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if any(message.memo[_FOREIGN] for message in history):
+        notices = (*notices, "reasoning of another wire format was left out")
     return Request(NAME, PATH, body | fields, stream, notices)
 
 
@@ -70,6 +85,7 @@ def _messages(history: Sequence[Message]) -> list[Encoded]:
         if NAME not in message.memo:
             message.memo[NAME] = Encoded(_WRITE[message.role](message))
             message.memo[_PICTURES] = tuple(_images(message)) if message.role == "tool" else ()
+            message.memo[_FOREIGN] = any(map(_is_foreign, message.parts))
     items: list[Encoded] = []
     pictures: tuple[Image, ...] = ()
     for message in history:
@@ -107,8 +123,7 @@ def _part(part: Text | Image) -> JSON:
 
 def _assistant(message: Message) -> JSON:
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
-        | (call.extra or {})
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}} | _own(call)
         for call in message.tool_calls
     ]
     form: JSON = {"role": "assistant", "content": message.text or (None if calls else "")}
@@ -116,6 +131,19 @@ def _assistant(message: Message) -> JSON:
         if isinstance(part, Thinking) and part.extra and part.extra.get("wire") == NAME:
             form[part.extra["field"]] = part.text  # a server that sent its reasoning wants it back; no other gets it
     return form | {"tool_calls": calls} if calls else form
+
+
+def _own(call: ToolCall) -> JSON:
+    """What this format's server had put beside the call, such as a signature that it wants to see again."""
+    own: JSON = call.extra["fields"] if call.extra and call.extra.get("wire") == NAME else {}
+    return own
+
+
+def _is_foreign(part: Part) -> bool:
+    """Whether it is reasoning that only another wire format understands."""
+    if isinstance(part, Opaque):
+        return part.wire != NAME
+    return isinstance(part, Thinking) and (part.extra or {}).get("wire", NAME) != NAME
 
 
 def _result(message: Message) -> JSON:

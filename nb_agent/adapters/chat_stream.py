@@ -17,7 +17,9 @@ from nb_agent.messages import Finish, Message, Part, Piece, Reply, Text, Thinkin
 from nb_agent.usage import Usage
 from nb_agent.values import JSON, dumps
 
-__all__ = ["Accumulator"]
+__all__ = ["NAME", "Accumulator"]
+
+NAME: Final = "chat_completions"
 
 #: The server's own word -> ours. A word that is not here is never taken for "stop".
 FINISH: Final[dict[str, Finish]] = {
@@ -210,7 +212,7 @@ class Accumulator:
     def _message(self, choice: _Choice, number: int = 0) -> Message:
         parts: list[Part] = []
         if choice.thinking:
-            back = {"wire": "chat_completions", "field": choice.thinking_field} if choice.thinking_field else None
+            back = {"wire": NAME, "field": choice.thinking_field} if choice.thinking_field else None
             parts.append(Thinking("".join(choice.thinking), extra=back))
         if text := "".join(choice.text):
             parts.append(Text(text))
@@ -221,7 +223,7 @@ class Accumulator:
             made_up = f"call_{self._turn}_{number}_{place}" if number else f"call_{self._turn}_{place}"
             given = call.id if call.id and call.id not in taken else made_up
             taken.add(given)
-            parts.append(ToolCall(given, call.name, call.text, extra=call.extra or None))
+            parts.append(ToolCall(given, call.name, call.text, extra={"wire": NAME, "fields": call.extra} if call.extra else None))
         return Message("assistant", tuple(parts))
 
     def _body(self) -> JSON:

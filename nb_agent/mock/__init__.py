@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from nb_agent.adapters.refusals import refusal
 from nb_agent.messages import Request
-from nb_agent.mock.models import MODELS, Answer, Model, window
+from nb_agent.mock.models import MODELS, Answer, Model, is_known, window
 
-__all__ = ["MODELS", "Answer", "Model", "answer", "send", "window"]
+__all__ = ["MODELS", "Answer", "Model", "answer", "is_known", "send", "window"]
 
 
 def send(request: Request) -> Iterator[bytes]:

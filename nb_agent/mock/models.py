@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MODELS", "Answer", "Model", "window"]
+__all__ = ["MODELS", "Answer", "Model", "is_known", "model", "window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,16 @@ class Answer:
     chunks: Iterator[bytes]
 
 
-def window(model: str) -> int:
+def is_known(name: str) -> bool:
+    """Whether a name is one of the mock server's own; behind a colon may stand a fault (see `faults`)."""
+    return name.partition(":")[0] in MODELS
+
+
+def model(name: str) -> Model:
+    """The model of a name; those that are not known are like the first."""
+    return MODELS.get(name.partition(":")[0], MODELS["mock"])
+
+
+def window(name: str) -> int:
     """The context window of a model, in tokens."""
-    return MODELS.get(model, MODELS["mock"]).window
+    return model(name).window

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
 from nb_agent.messages import Definition, Message
-from nb_agent.mock import scenarios
+from nb_agent.mock import faults, scenarios
 from nb_agent.mock.answers import ask_for, introduce, report
 from nb_agent.mock.choosing import Pick, about, choose, makes, tells
 from nb_agent.mock.filling import fill
@@ -32,6 +32,7 @@ _FOLLOW_UP: Final = re.compile(
     r"^\s*(?:and|what about|how about|also|now|same|then)\b|^\s*(?:那|还有|再|换成)|[?？]?\s*呢\s*[?？]?\s*$",
     re.IGNORECASE,
 )
+_GO_ON: Final = re.compile(r"\b(?:go on|continue|carry on)\b|继续|接着", re.IGNORECASE)
 _ASKED: Final = re.compile(r"^To call `[^`]+` I need |^要调用 `[^`]+`，我还需要 ")
 
 
@@ -45,10 +46,13 @@ class _Goal:
 
 
 def plan(ask: Ask) -> Plan:
-    """The answer to a request."""
+    """The answer to a request; the rest of it, where the one before was cut off and it is asked to go on."""
+    if begun := _begun(ask.messages):
+        whole = plan(replace(ask, messages=ask.messages[:-2])).text
+        return Plan(whole.removeprefix(begun) if whole.startswith(begun) else whole)
     turn = turn_of(ask.messages)
     done = outcomes(turn)
-    prompt = turn[0].text if turn else ""
+    prompt = faults.without_word(turn[0].text) if turn else ""
     tools = ask.tools if ask.choice != "none" else ()
     script = scenarios.find(prompt, tools, required=ask.choice == "required")
     answer = script.plan(prompt, tools, done) if script else _planned(ask, prompt, tools, done)
@@ -58,6 +62,13 @@ def plan(ask: Ask) -> Plan:
     if answer.text:
         return Plan(_formed(answer.text, ask.form, prompt))
     return Plan(_formed(report(done, prompt) if done else introduce(prompt, tools), ask.form, prompt))
+
+
+def _begun(messages: tuple[Message, ...]) -> str:
+    """The answer that was cut off, where the last message asks for its rest."""
+    if len(messages) < 3 or messages[-1].role != "user" or messages[-2].role != "assistant":
+        return ""
+    return messages[-2].text if _GO_ON.search(messages[-1].text) and not messages[-2].tool_calls else ""
 
 
 def _planned(ask: Ask, text: str, tools: tuple[Definition, ...], done: tuple[Outcome, ...]) -> Plan:

@@ -9,8 +9,8 @@ import json
 import re
 from typing import Final, NoReturn, cast
 
-from nb_agent.mock import chat_completions, wire
-from nb_agent.mock.models import MODELS, Answer, window
+from nb_agent.mock import anthropic_messages, chat_completions, faults, gemini_generate, responses, wire
+from nb_agent.mock.models import MODELS, Answer, model, window
 from nb_agent.mock.planner import plan
 from nb_agent.mock.wire import Format, Frame, Refused, Usage
 from nb_agent.values import JSON, dumps, encode
@@ -18,7 +18,12 @@ from nb_agent.values import JSON, dumps, encode
 __all__ = ["FORMATS", "respond"]
 
 #: The wire formats that are spoken here; the first one also words what is nobody's.
-FORMATS: Final[tuple[Format, ...]] = (cast("Format", chat_completions),)
+FORMATS: Final[tuple[Format, ...]] = (
+    cast("Format", chat_completions),
+    cast("Format", responses),
+    cast("Format", anthropic_messages),
+    cast("Format", gemini_generate),
+)
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream; charset=utf-8"
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")  # /v1, /v1beta: servers differ, and clients too
@@ -42,18 +47,20 @@ def _nowhere(path: str) -> NoReturn:
 
 def _answered(spoken: Format, body: JSON) -> Answer:
     ask = spoken.read(body)
+    fault = faults.chosen(ask)
+    faults.refuse(fault)
     prompt = wire.count(body, spoken)
     room = window(ask.model) - prompt
     if room <= 0:
         raise spoken.too_long(window(ask.model), prompt)
     seed = _seed(body)
-    drafts = wire.drafts(plan(ask), ask, room=room, seed=seed)
+    drafts = faults.spoil(fault, wire.drafts(plan(ask), ask, room=room, seed=seed), ask, seed)
     usage = Usage(prompt, wire.completion(drafts, ask.model))
-    slow = MODELS.get(ask.model, MODELS["mock"]).slow
+    slow = model(ask.model).slow
     if body.get("stream"):
-        return Answer(200, _EVENTS, wire.paced(spoken.stream(body, drafts, usage, seed), slow=slow))
+        return faults.disturb(fault, Answer(200, _EVENTS, wire.paced(spoken.stream(body, drafts, usage, seed), slow=slow)))
     whole = Frame(encode(spoken.whole(body, drafts, usage, seed)), usage.completion)
-    return Answer(200, _JSON, wire.paced([whole], slow=slow))
+    return faults.disturb(fault, Answer(200, _JSON, wire.paced([whole], slow=slow)))
 
 
 def _seed(body: JSON) -> str:
@@ -64,7 +71,7 @@ def _seed(body: JSON) -> str:
 def _models(route: str) -> Answer:
     """The list of models, or one of them; other names work too, but are not listed."""
     name = route.removeprefix("/models").strip("/")
-    known = {model: {"id": model, "object": "model", "created": 0, "owned_by": "nb_agent"} for model in MODELS}
+    known = {each: {"id": each, "object": "model", "created": 0, "owned_by": "nb_agent"} for each in MODELS}
     if name and name not in known:
         raise Refused(f"The model '{name}' does not exist.", status=404, code="model_not_found", param="model")
     found = known[name] if name else {"object": "list", "data": list(known.values())}

@@ -9,6 +9,7 @@ The state::
     rounds: [{number,
               request: {path, bytes, change (see deltas; against {} in round 1), notices: [text], tokens: null or
                         {parts: {part: tokens}, tools: {name: tokens}, messages: [tokens], total, exact, encoding}},
+              retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
               live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
               reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices}
               calls:   [{id, name, arguments, steps: [{name, state, note}], seconds, traceback,
@@ -100,8 +101,12 @@ class Fold:
             "tokens": self._count(request, self.state["model"]) if self._count else None,
         }
         self._body = request.body
-        begun = {"number": event.number, "request": shown, "live": None, "reply": None, "calls": []}
+        begun = {"number": event.number, "request": shown, "retries": [], "live": None, "reply": None, "calls": []}
         return [["set", ["rounds", len(self.state["rounds"])], begun]]
+
+    def _retrying(self, event: events.Retrying) -> list[Change]:
+        shown = {"reason": _capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
+        return [["set", self._round("retries", len(self.state["rounds"][-1]["retries"])), shown]]
 
     def _delta(self, event: events.Delta) -> list[Change]:
         path = self._round("live")
@@ -171,6 +176,7 @@ class Fold:
 _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
     events.RunStarted: Fold._started,  # noqa: SLF001  the table of the class just above
     events.RequestReady: Fold._request,  # noqa: SLF001
+    events.Retrying: Fold._retrying,  # noqa: SLF001
     events.Delta: Fold._delta,  # noqa: SLF001
     events.ReplyDone: Fold._reply,  # noqa: SLF001
     events.ToolAsked: Fold._asked,  # noqa: SLF001

@@ -178,6 +178,7 @@ def _round(state: JSON, place: int, body: JSON) -> str:
     entry = state["rounds"][place]
     reply = entry["reply"]
     parts = [f"<h4>Round {entry['number']}</h4>", _request(state, place, body)]
+    parts.append(_list([words.waited(retry) for retry in entry["retries"]]))
     if reply:
         parts.append(_reply(entry["number"], reply))
     elif entry["live"]:

@@ -13,7 +13,7 @@ from typing import Final
 from nb_agent.values import JSON
 
 __all__ = ["NEXT", "WORDS", "answer", "compared", "fault", "figure", "percent", "plural", "read", "seconds", "signature", "text"]
-__all__ += ["totals", "visible", "written"]
+__all__ += ["totals", "visible", "waited", "written"]
 
 #: Characters of an argument text, a result or a thought before it is cut.
 MOST: Final = 2_000
@@ -167,6 +167,15 @@ def answer(state: JSON) -> str:
     return "" if last.get("calls") else str(whole or said["text"])
 
 
+def waited(retry: JSON) -> str:
+    """One line for a request that failed and went out again.
+
+    >>> waited({"reason": "rate limit (slow down)", "seconds": 2.0, "attempt": 1})
+    'waited 2.00 s: rate limit (slow down)'
+    """
+    return f"waited {seconds(retry['seconds'])}: {retry['reason']}"
+
+
 def fault(call: JSON) -> str:
     """What went wrong with a call, or nothing."""
     broken = next((step for step in call["steps"] if step["state"] == "failed"), None)
@@ -204,6 +213,7 @@ def _round(entry: JSON, *, last: bool, ended: bool) -> list[str]:
         parts = request["tokens"]["parts"]
         lines.append("        " + " · ".join(f"{WORDS.get(part, part)} {count:,}" for part, count in parts.items() if count))
     lines += [f"        note: {notice}" for notice in request["notices"]]
+    lines += [f"        {waited(retry)}" for retry in entry["retries"]]
     said = entry["reply"] or entry["live"]
     if said:
         lines.append(f"    Reply {number}: {_finish(entry, ended=ended)}")

@@ -185,3 +185,10 @@ test("what stands in the rail follows the state", () => {
   const state = { rounds: [{ ...round(1, {}), reply: {}, calls: [call(), call()] }, { ...round(2, {}), live: {} }] };
   assert.deepEqual(m.items(state), ["0/request", "0/reply", "0/call/0", "0/call/1", "1/request", "1/reply"]);
 });
+
+test("each wait before a request went out again is one line, and the newest is where the run stands", () => {
+  const waiting = { ...round(1, {}), retries: [{ reason: "overload", seconds: 0.5, attempt: 1 }, { reason: "rate limit", seconds: 2, attempt: 2 }] };
+  assert.deepEqual(m.waits(waiting), ["waited 0.50 s: overload", "waited 2.00 s: rate limit"]);
+  assert.deepEqual(m.waits(round(1, {})), []);
+  assert.equal(m.standing({ ending: null, rounds: [waiting] }).text, "running: request 1, waited 2.00 s: rate limit");
+});

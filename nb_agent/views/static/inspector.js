@@ -208,6 +208,7 @@ export function standing(state) {
   const open = round.calls.filter((call) => !call.result).map((call) => call.name);
   let text = `running: round ${round.number} done`;
   if (open.length) text = `running ${open.join(", ")}`;
+  else if (!round.reply && !round.live && round.retries?.length) text = `running: request ${round.number}, ${waits(round).at(-1)}`;
   else if (!round.reply) text = `running: ${round.live ? "" : "waiting for "}reply ${round.number}${round.live ? " is coming" : ""}`;
   return { kind: "running", text };
 }
@@ -224,6 +225,9 @@ export function ladder(call, running) {
     return { name, state, note: "" };
   });
 }
+
+/** One line for each time that a request failed and went out again (text.waited). */
+export const waits = (round) => (round.retries ?? []).map((retry) => `waited ${seconds(retry.seconds)}: ${retry.reason}`);
 
 export const failed = (call) => Boolean(call.result?.code) || call.steps.some((step) => step.state === "failed");
 
@@ -745,7 +749,13 @@ function requestView(page, item, index) {
     { name: "Tokens", build: () => (tokens ? tokenTable(round) : h("p", {}, "This view was made without a token count.")) },
     { name: "cURL", build: command }]);
   const title = h("h4", { class: "nba-title" }, `Request ${round.number}`, h("small", {}, small.join(" · ")));
-  return { el: h("div", {}, title, notices(round.request.notices), tabs.el), tabs };
+  const waited = h("div");
+  const update = () => {
+    const lines = waits(page.state.rounds[index]);
+    if (lines.length !== (waited.firstChild?.childNodes.length ?? 0)) waited.replaceChildren(notices(lines));
+  };
+  update();
+  return { el: h("div", {}, title, notices(round.request.notices), waited, tabs.el), tabs, update };
 }
 
 const BUCKETS = {

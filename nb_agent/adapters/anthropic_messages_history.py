@@ -1,0 +1,247 @@
+"""Our messages -> the messages of an Anthropic request, and what could not go along, a sentence each.
+
+Unlike Chat Completions: system text stands outside the list, all results of a turn and what the user says after them are one user
+message, results first, and a call's arguments are an object. What that server would refuse for ever after is left out or spelled
+another way: texts of white space, ids and names with other characters, an id that is there twice, thinking at the end of a message.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from nb_agent.adapters.anthropic_messages_words import sound
+from nb_agent.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from nb_agent.values import JSON, Encoded
+
+__all__ = ["write"]
+
+_NAME: Final = "anthropic_messages"
+_GROUP: Final = (_NAME, "group")  # key of the memo of the first message of a user turn: all messages of the turn, and its form
+_RENAMED: Final = (_NAME, "renamed")  # key of a message's memo: the message with other ids
+_FOREIGN: Final = "reasoning of another wire format was left out"
+_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_BAD: Final = re.compile(r"[^a-zA-Z0-9_-]")  # characters that no id and no name of a tool may have
+_LONGEST_NAME: Final = 128
+_DATA_URL: Final = re.compile(r"data:([\w.+/-]+);base64,(.+)", re.DOTALL)
+_THOUGHTS: Final = ("thinking", "redacted_thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One message as blocks. ``side`` is whose: system, user, tool, assistant, or nobody's where nothing is left of it."""
+
+    side: str
+    blocks: tuple[JSON, ...] = ()
+    ids: tuple[str, ...] = ()  # of the calls in it
+    form: Encoded | None = None  # of an assistant message, which is never grouped
+    notices: tuple[str, ...] = ()
+
+
+_END: Final = Message("assistant")  # stands behind the last message, so that a turn that ends there is closed like any other
+_END.memo[_NAME] = _Turn("end")
+
+
+def write(  # noqa: C901  one loop on purpose: a function of its own would be a call for each old message
+    history: Sequence[Message], *, distinct: bool = False
+) -> tuple[list[JSON], list[Encoded], tuple[str, ...]]:
+    """The system blocks, the messages, and the notices; ``distinct`` says that ids have been looked at.
+
+    What is old costs no function call here: a round costs the same however long the conversation is.
+    """
+    system: tuple[JSON, ...] = ()
+    items: list[Encoded] = []
+    notices: tuple[str, ...] = ()
+    group: tuple[Message, ...] = ()
+    ids: dict[str, bool] = {}
+    begun = twice = False
+    for message in (*history, _END):
+        if _NAME not in message.memo:
+            message.memo[_NAME] = _turn(message)
+        turn = message.memo[_NAME]
+        if turn.notices:
+            notices += turn.notices
+        if turn.side in ("user", "tool"):
+            group += (message,)
+        elif turn.side == "system":
+            system += turn.blocks
+            if begun:
+                notices += ("a system message inside the conversation was moved to its front",)
+        elif turn.side:
+            if group:
+                memo = group[0].memo
+                if _GROUP not in memo or memo[_GROUP][0] != group:
+                    memo[_GROUP] = (group, _joined(group))
+                items += (memo[_GROUP][1],)
+                group = ()
+            if turn.form is not None:
+                items += (turn.form,)
+            for known in turn.ids:
+                twice = twice or known in ids
+                ids[known] = True
+        begun = begun or turn.side in ("user", "assistant")
+    if twice and not distinct:
+        return write(_renamed(history), distinct=True)
+    return list(system), _ended(items), tuple(dict.fromkeys(notices)) if notices else ()
+
+
+def _joined(group: Sequence[Message]) -> Encoded:
+    turns: list[_Turn] = [message.memo[_NAME] for message in group]
+    content = [block for side in ("tool", "user") for turn in turns if turn.side == side for block in turn.blocks]
+    return Encoded(role="user", content=content)
+
+
+def _ended(items: list[Encoded]) -> list[Encoded]:
+    """A last assistant message, which the model is to go on with, may not end in white space."""
+    last = items[-1]["content"][-1] if items and items[-1]["role"] == "assistant" else {}
+    if last.get("type") != "text" or last["text"] == last["text"].rstrip():
+        return items
+    content = [*items[-1]["content"][:-1], {**last, "text": last["text"].rstrip()}]
+    return [*items[:-1], Encoded(role="assistant", content=content)]
+
+
+# ------------------------------------------------------------------------------------------------------- one message
+
+
+def _turn(message: Message) -> _Turn:
+    notices: list[str] = ["the name of a speaker was left out"] if message.name else []
+    blocks = tuple(block for part in _sendable(message, notices) for block in _WRITE[type(part)](part, notices))
+    if message.role in ("system", "developer"):
+        return _Turn("system" if blocks else "", blocks, notices=tuple(notices))
+    if message.role != "assistant":
+        return _Turn(message.role if blocks else "", blocks, notices=tuple(notices))
+    while blocks and blocks[-1].get("type") in _THOUGHTS:  # "The final block in an assistant message cannot be `thinking`"
+        blocks = blocks[:-1]
+        notices.append("reasoning that nothing followed was left out")
+    ids = tuple(block["id"] for block in blocks if block.get("type") == "tool_use")
+    form = Encoded(role="assistant", content=list(blocks)) if blocks else None
+    return _Turn("assistant" if blocks else "", (), ids, form, tuple(notices))
+
+
+def _sendable(message: Message, notices: list[str]) -> Iterator[Part]:
+    for part in message.parts:
+        if isinstance(part, Image) and message.role != "user":
+            notices.append(f"an image in a message of the {message.role} was left out")
+        else:
+            yield part
+
+
+def _text(part: Text, _: list[str]) -> Iterator[JSON]:
+    if part.text.strip():  # "text content blocks must contain non-whitespace text"
+        yield {"type": "text", "text": part.text, **_own(part.extra)}
+
+
+def _image(part: Image, notices: list[str]) -> Iterator[JSON]:
+    inline = _DATA_URL.fullmatch(part.url or "")
+    media, content = (inline[1].lower(), inline[2]) if inline else (part.media_type, part.data)
+    if part.url and not inline:
+        yield {"type": "image", "source": {"type": "url", "url": part.url}}
+    elif media in _IMAGES and content:
+        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": content}}
+    else:
+        notices.append(f"an image of type {media} was left out: this API takes JPEG, PNG, GIF and WebP")
+        yield {"type": "text", "text": f"(an image of type {media}, which cannot be shown here)"}
+
+
+def _thinking(part: Thinking, notices: list[str]) -> Iterator[JSON]:
+    if part.extra and part.extra.get("wire") == _NAME:
+        yield {"type": "thinking", "thinking": part.text, **_own(part.extra)}
+    else:
+        notices.append(_FOREIGN)
+
+
+def _opaque(part: Opaque, notices: list[str]) -> Iterator[JSON]:
+    if part.wire == _NAME:
+        yield part.body
+    else:
+        notices.append(f"a part that only {part.wire} knows was left out")
+
+
+def _call(part: ToolCall, notices: list[str]) -> Iterator[JSON]:
+    made = _input(part.arguments)
+    if made is None:
+        notices.append('arguments that are no JSON object went back as {"_raw": …}')
+        made = {"_raw": part.arguments}
+    if part.extra and part.extra.get("wire", _NAME) != _NAME:
+        notices.append(_FOREIGN)
+    name = _BAD.sub("_", part.name)[:_LONGEST_NAME] or "unnamed"
+    yield {"type": "tool_use", "id": _id(part.id), "name": name, "input": made, **_own(part.extra)}
+
+
+def _input(text: str) -> JSON | None:
+    """The object that arguments are, an empty one for none; also where the text holds JSON that was encoded twice."""
+    if text.strip() in ("", "null"):
+        return {}
+    made = sound(text)
+    if made is None and text.lstrip().startswith('"'):
+        try:
+            inner = json.loads(text)
+        except ValueError:
+            return None
+        return sound(inner) if isinstance(inner, str) else None
+    return made
+
+
+def _result(part: ToolResult, notices: list[str]) -> Iterator[JSON]:
+    block: JSON = {"type": "tool_result", "tool_use_id": _id(part.call_id)}
+    if any(isinstance(piece, Image) for piece in part.parts):
+        block["content"] = [form for piece in part.parts for form in _WRITE[type(piece)](piece, notices)]
+    elif part.text.strip():
+        block["content"] = part.text
+    yield block | ({"is_error": True} if part.failed else {})
+
+
+_WRITE: Final[dict[type, Callable[[Any, list[str]], Iterator[JSON]]]] = {
+    Text: _text,
+    Image: _image,
+    Thinking: _thinking,
+    Opaque: _opaque,
+    ToolCall: _call,
+    ToolResult: _result,
+}
+
+
+def _own(extra: JSON | None) -> JSON:
+    """What this API gave along with a part, and wants to see again."""
+    return {key: value for key, value in extra.items() if key != "wire"} if extra and extra.get("wire") == _NAME else {}
+
+
+# --------------------------------------------------------------------------------------------------------------- ids
+
+
+def _id(given: str) -> str:
+    """An id that this API takes. The same id always gives the same, and another one another."""
+    return (
+        given if given and not _BAD.search(given) else f"{_BAD.sub('_', given)}_{zlib.crc32(given.encode('utf-8', 'replace')):08x}"
+    )
+
+
+def _renamed(history: Sequence[Message]) -> list[Message]:
+    """The messages with another id for each call whose id an earlier one has: some servers count from 0 in every reply."""
+    taken: set[str] = set()
+    current: dict[str, str] = {}
+    made: list[Message] = []
+    for message in history:
+        for call in message.tool_calls:
+            fresh = (f"{_id(call.id)}-{number}" for number in itertools.count(2))
+            current[call.id] = call.id if _id(call.id) not in taken else next(id_ for id_ in fresh if id_ not in taken)
+            taken.add(_id(current[call.id]))
+        parts = tuple(_with_id(part, current) for part in message.parts)
+        if parts == message.parts:
+            made.append(message)
+            continue
+        if _RENAMED not in message.memo or message.memo[_RENAMED].parts != parts:
+            message.memo[_RENAMED] = replace(message, parts=parts)
+        made.append(message.memo[_RENAMED])
+    return made
+
+
+def _with_id(part: Part, ids: dict[str, str]) -> Part:
+    if isinstance(part, ToolCall):
+        return replace(part, id=ids[part.id])
+    return replace(part, call_id=ids.get(part.call_id, part.call_id)) if isinstance(part, ToolResult) else part

@@ -1,0 +1,292 @@
+"""OpenAI's Responses wire format, used without its memory: the whole history goes out with every request.
+
+Unlike Chat Completions: the history is a flat list of items in which a call and its result stand beside the messages, system text
+stands apart (``instructions``), a tool is described flatly, results may hold images, and reasoning comes as items that have to go
+back exactly as they came. Source: the API reference of POST /v1/responses.
+
+What is sent unasked, and why:
+
+- ``strict: false`` with a tool that says nothing about it: the server would otherwise turn strictness on and rewrite the schema.
+- ``include: ["reasoning.encrypted_content"]`` for models that reason: without it their items cannot be sent back where the server
+  keeps nothing. Other models refuse the field ("Encrypted content is not supported with this model").
+- ``store`` is not sent. The server's default is to keep responses; ``extra_body={"store": False}`` turns that off, and everything
+  here works as before, since no item is ever referred to by its id alone.
+
+Pure: no network, no clock, no environment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from nb_agent.adapters.responses_items import NAME, call_item, message_items
+from nb_agent.adapters.responses_stream import Accumulator
+from nb_agent.messages import (
+    Definition,
+    Image,
+    Message,
+    Opaque,
+    Reply,
+    Request,
+    Segment,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from nb_agent.values import JSON, Encoded, dumps
+
+__all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
+
+PATH: Final = "/responses"
+
+_LONGEST_ID: Final = 64  # characters of a call's id
+_SEALED: Final = "reasoning.encrypted_content"
+_FOREIGN: Final = "reasoning of another wire format was left out"
+_LONELY: Final = "reasoning that nothing followed was left out"
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def request(
+    history: Sequence[Message], definitions: Sequence[Definition], *, model: str, stream: bool = False, settings: JSON | None = None
+) -> Request:
+    """The request that asks for the next turn of ``history``; ``settings`` are in the neutral names, or fields of this format."""
+    fields, notices = _fields(settings or {}, model)
+    items: list[Encoded] = []
+    first = "instructions" not in fields and bool(history) and _is_instructions(history[0])
+    body: JSON = {"model": model, **({"instructions": history[0].text} if first else {}), "input": items}
+    for message in history[1:] if first else history:
+        if NAME not in message.memo:
+            message.memo[NAME] = _write(message)
+        written = message.memo[NAME]  # and no call: a long history costs next to nothing
+        items += written.items
+        notices += written.notices
+    if definitions:
+        body["tools"] = [_definition(definition) for definition in definitions]
+    if stream:
+        body["stream"] = True
+    return Request(NAME, PATH, body | fields, stream, tuple(dict.fromkeys(notices)))
+
+
+def _is_instructions(message: Message) -> bool:
+    return message.role == "system" and all(isinstance(part, Text) for part in message.parts)
+
+
+class _Written(NamedTuple):
+    """What a message has become, kept in its memo."""
+
+    items: list[Encoded]
+    notices: tuple[str, ...]
+
+
+def _write(message: Message) -> _Written:
+    notices: list[str] = [f"the name {message.name!r} of a speaker was left out: this wire format has none"] if message.name else []
+    items = _ITEMS[message.role](message, notices)
+    return _Written([Encoded(item) for item in items], tuple(notices))
+
+
+def _plain(message: Message, _: list[str]) -> list[JSON]:
+    content: Any = message.text
+    if any(isinstance(part, Image) for part in message.parts):
+        content = _content(message.parts)
+    return [{"role": message.role, "content": content}]
+
+
+def _content(parts: Iterable[Any]) -> list[JSON]:
+    return [_part(part) for part in parts if isinstance(part, (Text, Image))]
+
+
+def _part(part: Text | Image) -> JSON:
+    if isinstance(part, Text):
+        return {"type": "input_text", "text": part.text}
+    url = part.url or f"data:{part.media_type};base64,{part.data}"
+    return {"type": "input_image", "image_url": url, "detail": "auto"}  # servers that check the type want the detail
+
+
+def _result(message: Message, _: list[str]) -> list[JSON]:
+    result = message.tool_result or ToolResult("", "")
+    images = any(isinstance(part, Image) for part in result.parts)
+    output: Any = _content(result.parts) if images else result.text
+    return [{"type": "function_call_output", "call_id": _call_id(result.call_id), "output": output}]
+
+
+def _call_id(given: str) -> str:
+    """The id, or a short one in place of one that another format made too long; a call and its result get the same."""
+    return given if len(given) <= _LONGEST_ID else f"call_{sha256(given.encode()).hexdigest()[:40]}"
+
+
+def _assistant(message: Message, notices: list[str]) -> list[JSON]:
+    """Its parts as items in their order, those that came from this format exactly as they came."""
+    items: list[JSON] = []
+    for kind, run in groupby(message.parts, type):
+        if kind is Text:
+            items += message_items([part for part in run if isinstance(part, Text)])
+            continue
+        for part in run:
+            if isinstance(part, ToolCall):
+                items.append(call_item(part, _call_id(part.id)))
+            elif isinstance(part, Opaque) and part.wire == NAME:
+                items.append(part.body)
+            elif isinstance(part, Thinking) and part.extra and part.extra.get("wire") == NAME:
+                items.append(part.extra["item"])
+    notices += dict.fromkeys(filter(None, map(_lost, message.parts)))
+    while items and items[-1].get("type") == "reasoning":  # a server refuses it without the item that it led to
+        items.pop()
+        notices.append(_LONELY)
+    return items
+
+
+def _lost(part: Any) -> str:
+    """What of a part cannot go out, in a sentence."""
+    extra = getattr(part, "extra", None) or {}
+    if isinstance(part, Image):
+        return "an image in a message of the model was left out"
+    if isinstance(part, Opaque):
+        return "" if part.wire == NAME else _FOREIGN
+    if isinstance(part, Thinking):
+        return "" if extra.get("wire") == NAME else _FOREIGN
+    foreign = extra.get("wire") not in (None, NAME)
+    return "what only another wire format knows of a text or a call was left out" if foreign else ""
+
+
+_ITEMS: Final = {"system": _plain, "developer": _plain, "user": _plain, "assistant": _assistant, "tool": _result}
+
+
+def _definition(definition: Definition) -> Encoded:
+    written: Encoded | None = definition.memo.get(NAME)
+    if written is None:
+        parameters = {key: value for key, value in definition.parameters.items() if value or key != "required"}
+        parameters.setdefault("type", "object")
+        parameters.setdefault("properties", {})  # refused without, even where there are none
+        written = definition.memo[NAME] = Encoded(
+            type="function",
+            name=definition.name,
+            description=definition.description,
+            parameters=parameters,
+            strict=bool(definition.strict),
+        )
+    return written
+
+
+# ------------------------------------------------------------------------------------------------------------ settings
+
+#: Neutral name of a setting -> where it stands in the body.
+PLACES: Final = {
+    "max_tokens": ("max_output_tokens",),
+    "max_completion_tokens": ("max_output_tokens",),
+    "reasoning_effort": ("reasoning", "effort"),
+    "response_format": ("text", "format"),
+    "tool_choice": ("tool_choice",),
+}
+#: Neutral names that this format has no field for.
+ABSENT: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
+#: What models that reason refuse, unless their effort is "none".
+_NOT_WHILE_REASONING: Final = ("temperature", "top_p")
+#: Models that reason, by their names with or without a provider before them; the "chat" variants do not.
+_REASONS: Final = re.compile(r"(?:^|[/:.@_ -])(?:o[1-9](?![a-z\d])|gpt-?[5-9](?!\d)(?!.*-chat))", re.IGNORECASE)
+
+
+def _fields(settings: JSON, model: str) -> tuple[JSON, list[str]]:
+    """The settings as fields of the body, and what of them was left out."""
+    fields: JSON = {}
+    notices: list[str] = []
+    for name, value in settings.items():
+        if name in ABSENT:
+            if value is not None and not (name == "n" and value == 1):
+                notices.append(f"{name} was left out: the Responses format has no such field")
+        elif name == "logprobs":
+            fields |= {"include": [*fields.get("include", []), "message.output_text.logprobs"]} if value else {}
+        else:
+            _put(fields, PLACES.get(name, (name,)), _flat(value) if name in PLACES else value)
+    reasons = _REASONS.search(model) is not None
+    if reasons and (fields.get("reasoning") or {}).get("effort") != "none":
+        refused = [name for name in _NOT_WHILE_REASONING if fields.pop(name, None) is not None]
+        notices += [f"{name} was left out: {model} is a model that reasons, and those refuse it" for name in refused]
+    if (reasons or fields.get("reasoning")) and "include" not in settings:
+        fields["include"] = [*fields.get("include", []), _SEALED]
+    return fields, notices
+
+
+def _put(fields: JSON, path: tuple[str, ...], value: Any) -> None:
+    *outer, last = path
+    for key in outer:
+        if not isinstance(fields.get(key), dict):
+            fields[key] = {}
+        fields = fields[key]
+    held = fields.get(last)
+    fields[last] = {**(held if isinstance(held, dict) else {}), **value} if isinstance(value, dict) else value
+
+
+def _flat(value: Any) -> Any:
+    """Chat Completions puts what a type is about under the type's name; here it stands beside it.
+
+    >>> _flat({"type": "function", "function": {"name": "f"}})
+    {'type': 'function', 'name': 'f'}
+    """
+    if not isinstance(value, dict) or not isinstance(value.get(value.get("type")), dict):
+        return value
+    inner = {key: list(map(_flat, part)) if key == "tools" else part for key, part in value[value["type"]].items()}
+    return {"type": value["type"], **inner}
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def decode(body: JSON, *, turn: int = 0) -> Reply:
+    """The reply in a whole, unstreamed answer.
+
+    Raises:
+        ProviderError: the body holds an error, or no answer at all.
+    """
+    accumulator = Accumulator(turn=turn)
+    accumulator.feed(body)
+    return accumulator.done(whole=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ counting
+
+_PART_OF_ROLE: Final = {"system": "system", "developer": "developer", "assistant": "assistant"}
+
+
+def segments(body: JSON) -> list[Segment]:
+    """Which text of a request belongs to which part, in the order of the body; sealed reasoning is not counted.
+
+    The place of a message is its item's place in ``input``. Summaries of reasoning count as text that the model wrote.
+    """
+    given = body.get("input")
+    items: list[JSON] = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    found = [Segment("system", body["instructions"])] if isinstance(body.get("instructions"), str) else []
+    current = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=-1)
+    for place, item in enumerate(items):
+        found.extend(_item_segments(item, place, current=place == current))
+    for tool in body.get("tools") or ():
+        text = tool.content.decode() if isinstance(tool, Encoded) else dumps(tool)
+        found.append(Segment("tools", text, tool=tool.get("name") or tool.get("type")))
+    return found
+
+
+def _item_segments(item: JSON, place: int, *, current: bool) -> Iterator[Segment]:
+    kind = item.get("type") or "message"
+    if kind in ("function_call", "custom_tool_call"):
+        for key in ("name", "arguments" if kind == "function_call" else "input"):
+            yield Segment("tool_calls", str(item.get(key) or ""), message=place)
+    elif kind.endswith("_output"):
+        yield from _texts(item.get("output"), "tool_results", place)
+    elif kind == "reasoning":
+        yield from _texts([*(item.get("summary") or ()), *(item.get("content") or ())], "assistant", place)
+    elif kind == "message":
+        part = _PART_OF_ROLE.get(item.get("role", ""), "user" if current else "history")
+        yield from _texts(item.get("content"), part, place)
+
+
+def _texts(content: Any, part: str, place: int) -> Iterator[Segment]:
+    for entry in content if isinstance(content, list) else [{"text": content}]:
+        words = entry.get("text", entry.get("refusal")) if isinstance(entry, dict) else None
+        is_image = isinstance(entry, dict) and entry.get("type") == "input_image"
+        yield Segment("images" if is_image else part, words if isinstance(words, str) else "", message=place)

@@ -1,0 +1,216 @@
+"""Mistakes on demand: what models and their servers do wrong, one at a time, so that a lesson can show it and a host can be tried.
+
+A fault is asked for by a word in the prompt, ``fault:NAME``, or by the name of the model, ``mock:NAME``. Faults of the model change
+what it says before that is written down; faults of the server change the answer on its way. Both are in one table with what they
+show.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from nb_agent.messages import Definition, ToolCall
+from nb_agent.mock.models import Answer, is_known
+from nb_agent.mock.plans import Ask, outcomes, turn_of
+from nb_agent.mock.wire import Draft, Refused, token
+from nb_agent.values import dumps
+
+__all__ = ["FAULTS", "Fault", "chosen", "disturb", "refuse", "spoil", "without_word"]
+
+_WORD: Final = re.compile(r"\bfault:([a-z_]+)", re.IGNORECASE)
+
+#: What is made up for a type; a text for everything else.
+_VALUES: Final = {"integer": 12345, "number": 1.5, "boolean": True, "array": [], "object": {}}
+
+#: Seconds that a server says to wait, and seconds that one that stalls says nothing.
+_WAIT: Final = 1
+_SILENT: Final = 600
+_SLICE: Final = 0.05  # seconds: an interrupt acts at once
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One mistake: what it shows, and where it is made. Exactly one of the three is set."""
+
+    shows: str
+    drafts: Callable[[list[Draft], Ask, str], list[Draft]] | None = None
+    refused: Callable[[], Refused] | None = None
+    chunks: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None
+
+
+def chosen(ask: Ask) -> Fault | None:
+    """The fault that a request asks for.
+
+    Raises:
+        Refused: there is none of that name; the text lists them.
+    """
+    named = ask.model.partition(":")[2] if is_known(ask.model) else ""
+    prompt = next((message.text for message in reversed(ask.messages) if message.role == "user"), "")
+    found = _WORD.search(prompt)
+    name = named or (found[1].lower() if found else "")
+    if not name:
+        return None
+    if name not in FAULTS:
+        raise Refused(f"The mock model has no fault named '{name}'. It has: {', '.join(FAULTS)}.", param="model")
+    return FAULTS[name]
+
+
+def without_word(prompt: str) -> str:
+    """The prompt without the word that asks for a fault, so that the rest is answered as usual."""
+    return _WORD.sub("", prompt)
+
+
+def refuse(fault: Fault | None) -> None:
+    """Raise what the fault refuses the request with, if it does."""
+    if fault is not None and fault.refused is not None:
+        raise fault.refused()
+
+
+def spoil(fault: Fault | None, drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    """The choices of an answer as a model with this fault gives them: in the first round of a turn, so that it can do better."""
+    if fault is None or fault.drafts is None or (fault.drafts is not _repeated and outcomes(turn_of(ask.messages))):
+        return drafts
+    return fault.drafts(drafts, ask, seed)
+
+
+def disturb(fault: Fault | None, answer: Answer) -> Answer:
+    """The answer as it comes from a server with this fault."""
+    return answer if fault is None or fault.chunks is None else replace(answer, chunks=fault.chunks(answer.chunks))
+
+
+# ----------------------------------------------------------------------------------------------- faults of the model
+
+
+def _first_call(drafts: list[Draft], change: Callable[[ToolCall], ToolCall], **further: Any) -> list[Draft]:
+    """The drafts with the first call of each changed; what calls nothing stays as it is."""
+    return [
+        replace(draft, calls=(change(draft.calls[0]), *draft.calls[1:]), **further) if draft.calls else draft for draft in drafts
+    ]
+
+
+def _unknown_tool(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask, seed
+    return _first_call(drafts, lambda call: replace(call, name=f"{call.name}_v2"))
+
+
+def _broken_arguments(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask, seed
+    return _first_call(drafts, lambda call: replace(call, arguments=call.arguments.rstrip("}") + ","))
+
+
+def _wrong_type(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask, seed
+    return _first_call(
+        drafts, lambda call: replace(call, arguments=re.sub(r':("[^"]*"|[\d.]+)', r":[\1]", call.arguments, count=1))
+    )
+
+
+def _cut_arguments(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask, seed
+    half = [draft for draft in drafts if draft.calls]
+    if not half:
+        return drafts
+    return _first_call(drafts, lambda call: replace(call, arguments=call.arguments[: len(call.arguments) // 2]), finish="length")
+
+
+def _filtered(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask, seed
+    return [Draft(draft.text[: len(draft.text) // 2], (), "content_filter") for draft in drafts]
+
+
+def _two_choices(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    del ask
+    other = replace(drafts[0], calls=tuple(replace(c, id=f"call_{token(seed, 'b', n)}") for n, c in enumerate(drafts[0].calls)))
+    return [drafts[0], replace(other, text=f"{other.text} (in other words)".strip()) if other.text else other]
+
+
+def _invented(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    """Where a model should ask for what is missing, it makes something up."""
+    if not ask.tools or any(draft.calls for draft in drafts):
+        return drafts
+    tool = ask.tools[0]
+    call = ToolCall(f"call_{token(seed, 'invented')}", tool.name, _made_up(tool))
+    return [Draft("", (call,), "tool_calls")]
+
+
+def _made_up(tool: Definition) -> str:
+    parameters = tool.parameters.get("properties") or {}
+    needed = tool.parameters.get("required") or list(parameters)
+    return dumps({name: _VALUES.get((parameters.get(name) or {}).get("type", ""), "ABC-123") for name in needed})
+
+
+def _repeated(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
+    """The call that it has had a result for, again and again."""
+    made = next((call for message in reversed(ask.messages) for call in message.tool_calls), None)
+    return drafts if made is None else [Draft("", (replace(made, id=f"call_{token(seed, 'again')}"),), "tool_calls")]
+
+
+# ---------------------------------------------------------------------------------------------- faults of the server
+
+
+def _half(chunks: Iterator[bytes]) -> list[bytes]:
+    whole = list(chunks)
+    return whole[: max(1, len(whole) // 2)] if len(whole) > 1 else [whole[0][: len(whole[0]) // 2]]
+
+
+def _dropped(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield from _half(chunks)
+
+
+def _garbled(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield from _half(chunks)
+    yield b'data: {"choices": [{"delta": {"con\n\n'
+
+
+def _failing(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield from _half(chunks)
+    yield b'data: {"type": "error", "error": {"type": "server_error", "message": "worker ran out of slots", "code": 503}}\n\n'
+
+
+def _stalled(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield from _half(chunks)
+    for _ in range(int(_SILENT / _SLICE)):
+        time.sleep(_SLICE)
+        yield b""  # nothing, but whoever reads can look at the clock
+
+
+#: Name of a fault -> what it shows and how it is made.
+FAULTS: Final[dict[str, Fault]] = {
+    "invented_argument": Fault("an argument is made up where the prompt does not say it", drafts=_invented),
+    "unknown_tool": Fault("a tool is called that does not exist", drafts=_unknown_tool),
+    "broken_arguments": Fault("the arguments are no JSON", drafts=_broken_arguments),
+    "wrong_type": Fault("an argument does not fit the schema", drafts=_wrong_type),
+    "repeat": Fault("the same call is asked for again and again", drafts=_repeated),
+    "cut_arguments": Fault("the output limit cuts a call in two", drafts=_cut_arguments),
+    "filter": Fault("a filter stops the answer", drafts=_filtered),
+    "two_choices": Fault("two choices come where one was asked for", drafts=_two_choices),
+    "rate_limit": Fault(
+        "the server asks to slow down (429)",
+        refused=lambda: Refused(f"Rate limit reached. Please try again in {_WAIT}s.", status=429, code="rate_limit_exceeded"),
+    ),
+    "server_error": Fault(
+        "the server fails (500)", refused=lambda: Refused("The server had an error.", status=500, code="server_error")
+    ),
+    "overload": Fault(
+        "the server is overloaded (503)", refused=lambda: Refused("The engine is overloaded.", status=503, code="overloaded")
+    ),
+    "bad_key": Fault(
+        "the key is refused (401)", refused=lambda: Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
+    ),
+    "context": Fault(
+        "the prompt does not fit into the window",
+        refused=lambda: Refused(
+            "This model's maximum context length is 8192 tokens, and the messages are longer.",
+            code="context_length_exceeded",
+            param="messages",
+        ),
+    ),
+    "drop": Fault("the connection breaks off in the middle of the answer", chunks=_dropped),
+    "broken_json": Fault("the stream holds something that is no JSON", chunks=_garbled),
+    "error_in_stream": Fault("an error comes in the middle of the answer", chunks=_failing),
+    "stall": Fault("the answer stops coming, and the connection stays open", chunks=_stalled),
+}
