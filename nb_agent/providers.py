@@ -12,6 +12,7 @@ from typing import Final
 from nb_agent import mock
 from nb_agent.adapters import WIRES
 from nb_agent.errors import SettingError
+from nb_agent.events import Waiting
 from nb_agent.loop import Target
 from nb_agent.messages import Request
 from nb_agent.transport import Secret, Transport
@@ -19,7 +20,7 @@ from nb_agent.transport import Secret, Transport
 __all__ = ["PROVIDERS", "Provider", "Sender", "resolve"]
 
 _USUAL: Final = "chat_completions"
-Sender = Callable[[Request, float | None], Iterator[bytes]]
+Sender = Callable[[Request, float | None], Iterator[bytes | Waiting]]
 
 
 @dataclass(frozen=True, slots=True)

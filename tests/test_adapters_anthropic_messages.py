@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 
 from nb_agent.adapters import anthropic_messages as adapter
-from nb_agent.adapters import anthropic_messages_fields, chat_completions, receive
-from nb_agent.adapters.anthropic_messages_fields import MOST_TOKENS
+from nb_agent.adapters import chat_completions, receive
+from nb_agent.adapters.anthropic_messages.fields import MOST_TOKENS
+from nb_agent.adapters.anthropic_messages.fields import SETTINGS as FATES
 from nb_agent.agent import SETTINGS
 from nb_agent.errors import ProviderError
 from nb_agent.events import Delta, RunEnded
@@ -774,7 +775,7 @@ def test_what_the_api_has_no_field_for_is_left_out_and_said():
 
 
 def test_every_setting_of_an_agent_has_a_fate():
-    assert set(anthropic_messages_fields.SETTINGS) == SETTINGS
+    assert set(FATES) == SETTINGS
 
 
 def test_tools_that_the_server_carries_out_join_those_that_we_do():

@@ -12,14 +12,14 @@ from google.genai import types
 from nb_agent import tool
 from nb_agent.adapters import gemini_generate as adapter
 from nb_agent.adapters import receive
-from nb_agent.adapters.gemini_generate_schema import parameters
-from nb_agent.adapters.gemini_generate_settings import FIELDS, LEFT_OUT
-from nb_agent.adapters.gemini_generate_stream import FINISH
+from nb_agent.adapters.gemini_generate.schema import parameters
+from nb_agent.adapters.gemini_generate.settings import FIELDS, LEFT_OUT
+from nb_agent.adapters.gemini_generate.stream import FINISH
 from nb_agent.agent import SETTINGS
 from nb_agent.errors import ProviderError
 from nb_agent.mcp.mapping import parameters as plain
 from nb_agent.messages import Definition, Image, Message, Opaque, Segment, Text, Thinking, ToolCall, ToolResult
-from nb_agent.mock import gemini_generate_checks as judge
+from nb_agent.mock.gemini_generate import checks as judge
 from nb_agent.mock.wire import Refused
 from nb_agent.usage import Usage
 from nb_agent.values import from_json, to_json

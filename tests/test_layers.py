@@ -18,7 +18,7 @@ LAYERS = [
     ["history", "turns", "tokens", "adapters"],
     ["loop"],
     ["background"],
-    ["transport", "recording", "tools"],
+    ["transport", "retrying", "network", "recording", "tools"],
     ["mock", "mcp"],
     ["providers"],
     ["views"],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from nb_agent.adapters import chat_stream
+from nb_agent.adapters.chat_completions import stream as chat_stream
 from nb_agent.errors import HistoryError, ProviderError
 from nb_agent.events import Delta, Refuse, ReplyDone, RequestReady, RunEnded, RunStarted, Step, ToolAsked, ToolDone
 from nb_agent.loop import Limits, Target, pull, run

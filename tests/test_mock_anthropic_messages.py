@@ -17,8 +17,8 @@ from nb_agent.lessons import demo
 from nb_agent.lessons.workspace import file_tools
 from nb_agent.messages import Definition, Image, Message, Request, Text, Thinking, ToolCall, ToolResult
 from nb_agent.mock import anthropic_messages as writer
-from nb_agent.mock import anthropic_messages_checks as checks
 from nb_agent.mock import server
+from nb_agent.mock.anthropic_messages import checks
 from nb_agent.mock.wire import Draft, Refused, Usage
 
 

@@ -15,8 +15,8 @@ from nb_agent.lessons import demo
 from nb_agent.lessons.workspace import file_tools
 from nb_agent.messages import Definition, Image, Message, Request, Text, ToolCall, ToolResult
 from nb_agent.mock import gemini_generate as writer
-from nb_agent.mock import gemini_generate_checks as checks
 from nb_agent.mock import server
+from nb_agent.mock.gemini_generate import checks
 from nb_agent.mock.wire import Draft, Refused, Usage
 
 PATH = "/v1beta/models/{}:{}"

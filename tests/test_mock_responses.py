@@ -15,7 +15,8 @@ from nb_agent.lessons import demo
 from nb_agent.lessons.workspace import file_tools
 from nb_agent.messages import Definition, Image, Message, Request, Text, ToolCall, ToolResult
 from nb_agent.mock import responses as writer
-from nb_agent.mock import responses_checks, server
+from nb_agent.mock import server
+from nb_agent.mock.responses import checks
 from nb_agent.mock.wire import Draft, Usage
 
 
@@ -385,7 +386,7 @@ def test_what_a_real_server_takes_is_taken(given):
 def test_the_fields_of_the_official_client_are_all_known():
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
-    assert get_type_hints(ResponseCreateParamsNonStreaming).keys() <= responses_checks.FIELDS
+    assert get_type_hints(ResponseCreateParamsNonStreaming).keys() <= checks.FIELDS
 
 
 # -------------------------------------------------------------------------------------------------- the official client

@@ -9,8 +9,9 @@ from nb_agent import adapters, mock, tokens
 from nb_agent.adapters import chat_completions as adapter
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Definition, Message, Request, Text, ToolCall
-from nb_agent.mock import chat_checks, wire
 from nb_agent.mock import chat_completions as writer
+from nb_agent.mock import wire
+from nb_agent.mock.chat_completions import checks
 from nb_agent.mock.wire import Draft, Usage
 
 WEATHER = Definition(
@@ -343,7 +344,7 @@ def test_the_models_are_listed():
 def test_the_fields_of_the_official_client_are_all_known():
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
-    assert get_type_hints(CompletionCreateParamsNonStreaming).keys() - {"stream"} <= chat_checks.FIELDS
+    assert get_type_hints(CompletionCreateParamsNonStreaming).keys() - {"stream"} <= checks.FIELDS
 
 
 # ------------------------------------------------------------------------------------------------------------ in the process

@@ -2,7 +2,7 @@
 
 An item goes back as it came, its id, status, phase, citations and seals with it: the server refuses a call whose reasoning is
 missing, and reasoning that has been changed. So each part carries its item's frame (the item without its words), and the words stay
-in the part, where they can be read, and where a change of them would be sent. Unlike `responses_stream` this knows no events.
+in the part, where they can be read, and where a change of them would be sent. Unlike `stream` this knows no events.
 """
 
 from __future__ import annotations

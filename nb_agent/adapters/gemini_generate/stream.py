@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from nb_agent.adapters.gemini_generate_parts import NAME, argument_text, read, read_call
+from nb_agent.adapters.gemini_generate.parts import NAME, argument_text, read, read_call
 from nb_agent.adapters.refusals import failure
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish, Message, Part, Piece, Reply

@@ -9,11 +9,11 @@ Pure: no network, no clock, no environment.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from nb_agent.adapters.chat_stream import NAME, Accumulator
+from nb_agent.adapters.chat_completions.stream import NAME, Accumulator
+from nb_agent.adapters.model_names import reasons
 from nb_agent.messages import (
     Definition,
     Image,
@@ -60,19 +60,18 @@ def request(
         body["tools"] = [_definition(definition) for definition in definitions]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    if any(message.memo[_FOREIGN] for message in history):
+    if True in [message.memo[_FOREIGN] for message in history]:  # no call for each message
         notices = (*notices, "reasoning of another wire format was left out")
     return Request(NAME, PATH, body | fields, stream, notices)
 
 
-#: Models that reason before they answer. They call the limit by another name, and refuse what would steer the sampling.
-_REASONING: Final = re.compile(r"(?:^|[/:])(?:o[134]|gpt-5)(?:[-.]|$)")
+#: What models that reason refuse, since it would steer the sampling.
 _REFUSED: Final = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias")
 
 
 def _settings(settings: JSON, model: str) -> tuple[JSON, tuple[str, ...]]:
     """The settings as this model takes them, and what was left out."""
-    if not _REASONING.search(model):
+    if not reasons(model):
         return settings, ()
     kept = {("max_completion_tokens" if name == "max_tokens" else name): value for name, value in settings.items()}
     left_out = [name for name in _REFUSED if kept.pop(name, None) is not None]

@@ -1,7 +1,7 @@
 """What OpenAI's Responses API refuses with status 400, as far as a notebook can run into it, with the field named.
 
 Unlike `nb_agent.history`, which mends, this judges: it is written against the wire format and not against our own values, so that
-a mistake of the adapter shows. The items of the input, their pairs and their reasoning are judged in `responses_items`. Sources:
+a mistake of the adapter shows. The items of the input, their pairs and their reasoning are judged in `items`. Sources:
 the API reference and the error texts in public issue threads.
 """
 # ruff: noqa: SIM905  a list of words reads best as text
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NoReturn
 
-from nb_agent.mock.responses_items import check_items
+from nb_agent.mock.responses.items import check_items
 from nb_agent.mock.wire import Refused
 from nb_agent.values import JSON
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from nb_agent.adapters.anthropic_messages_words import sound
+from nb_agent.adapters.anthropic_messages.words import sound
 from nb_agent.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from nb_agent.values import JSON, Encoded
 

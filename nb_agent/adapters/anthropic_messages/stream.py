@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from nb_agent.adapters.anthropic_messages_words import FINISH, failed, refused, sound, spent
+from nb_agent.adapters.anthropic_messages.words import FINISH, failed, refused, sound, spent
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish, Message, Opaque, Part, Piece, Reply, Text, Thinking, ToolCall
 from nb_agent.values import JSON, dumps

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nb_agent.adapters.refusals import failure
-from nb_agent.adapters.responses_items import word
+from nb_agent.adapters.responses.items import word
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish
 from nb_agent.usage import Usage

@@ -1,7 +1,7 @@
 """Anthropic Messages from the server's side: reads requests and writes answers as Anthropic does, streamed and whole.
 
 The other end of `nb_agent.adapters.anthropic_messages`. What that server refuses is refused here, in the checks of
-`anthropic_messages_checks`. Where ``thinking`` is on, answers begin with a signed block of it, which has to come back unchanged.
+`checks`. Where ``thinking`` is on, answers begin with a signed block of it, which has to come back unchanged.
 The path ``…/count_tokens`` gets the count of a request instead of an answer.
 """
 
@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from nb_agent import tokens
 from nb_agent.adapters import anthropic_messages as adapter
-from nb_agent.adapters.anthropic_messages_words import sound
+from nb_agent.adapters.anthropic_messages.words import sound
 from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
-from nb_agent.mock.anthropic_messages_blocks import signature
-from nb_agent.mock.anthropic_messages_checks import check
+from nb_agent.mock.anthropic_messages.blocks import signature
+from nb_agent.mock.anthropic_messages.checks import check
 from nb_agent.mock.models import window
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token

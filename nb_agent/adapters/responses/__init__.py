@@ -17,14 +17,14 @@ Pure: no network, no clock, no environment.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from nb_agent.adapters.responses_items import NAME, call_item, message_items
-from nb_agent.adapters.responses_stream import Accumulator
+from nb_agent.adapters.model_names import reasons
+from nb_agent.adapters.responses.items import NAME, call_item, message_items
+from nb_agent.adapters.responses.stream import Accumulator
 from nb_agent.messages import (
     Definition,
     Image,
@@ -188,8 +188,6 @@ PLACES: Final = {
 ABSENT: Final = frozenset({"frequency_penalty", "logit_bias", "n", "presence_penalty", "seed", "stop"})
 #: What models that reason refuse, unless their effort is "none".
 _NOT_WHILE_REASONING: Final = ("temperature", "top_p")
-#: Models that reason, by their names with or without a provider before them; the "chat" variants do not.
-_REASONS: Final = re.compile(r"(?:^|[/:.@_ -])(?:o[1-9](?![a-z\d])|gpt-?[5-9](?!\d)(?!.*-chat))", re.IGNORECASE)
 
 
 def _fields(settings: JSON, model: str) -> tuple[JSON, list[str]]:
@@ -204,11 +202,10 @@ def _fields(settings: JSON, model: str) -> tuple[JSON, list[str]]:
             fields |= {"include": [*fields.get("include", []), "message.output_text.logprobs"]} if value else {}
         else:
             _put(fields, PLACES.get(name, (name,)), _flat(value) if name in PLACES else value)
-    reasons = _REASONS.search(model) is not None
-    if reasons and (fields.get("reasoning") or {}).get("effort") != "none":
+    if reasons(model) and (fields.get("reasoning") or {}).get("effort") != "none":
         refused = [name for name in _NOT_WHILE_REASONING if fields.pop(name, None) is not None]
         notices += [f"{name} was left out: {model} is a model that reasons, and those refuse it" for name in refused]
-    if (reasons or fields.get("reasoning")) and "include" not in settings:
+    if (reasons(model) or fields.get("reasoning")) and "include" not in settings:
         fields["include"] = [*fields.get("include", []), _SEALED]
     return fields, notices
 

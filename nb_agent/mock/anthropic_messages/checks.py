@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from nb_agent.mock.anthropic_messages_blocks import CHECKS, NAME, check_text
+from nb_agent.mock.anthropic_messages.blocks import CHECKS, NAME, check_text
 from nb_agent.mock.wire import Refused
 from nb_agent.values import JSON
 

@@ -1,6 +1,6 @@
 """The Responses format from the server's side: reads requests and writes answers as OpenAI does, streamed and whole.
 
-The other end of `nb_agent.adapters.responses`. What that server refuses is refused here, in the checks of `responses_checks`.
+The other end of `nb_agent.adapters.responses`. What that server refuses is refused here, in the checks of `checks`.
 Unlike the real one it stores nothing. Asked to reason (``reasoning``), it puts a reasoning item before its answer, and then wants
 that item back before the calls it belongs to, unchanged, as the real one does.
 """
@@ -14,8 +14,8 @@ from nb_agent import tokens
 from nb_agent.adapters import responses as adapter
 from nb_agent.messages import Definition, Image, Message, Part, Role, Segment, Text, ToolCall, ToolResult
 from nb_agent.mock.plans import Ask
-from nb_agent.mock.responses_checks import check
-from nb_agent.mock.responses_items import seal, tied
+from nb_agent.mock.responses.checks import check
+from nb_agent.mock.responses.items import seal, tied
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, encode
 

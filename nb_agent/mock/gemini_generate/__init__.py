@@ -1,7 +1,7 @@
 """Gemini's generateContent from the server's side: reads requests and writes answers as Google does, streamed and whole.
 
 The other end of `nb_agent.adapters.gemini_generate`. What that server refuses is refused here, in the checks of
-`gemini_generate_checks`. Calls have no ids and no signatures, as from most models; a model named like ``gemini-3`` gives both.
+`checks`. Calls have no ids and no signatures, as from most models; a model named like ``gemini-3`` gives both.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from nb_agent.adapters import gemini_generate as adapter
 from nb_agent.adapters.gemini_generate import field, items, result_text
-from nb_agent.adapters.gemini_generate_parts import argument_object
+from nb_agent.adapters.gemini_generate.parts import argument_object
 from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
-from nb_agent.mock.gemini_generate_checks import check, signature, signs
+from nb_agent.mock.gemini_generate.checks import check, signature, signs
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, dumps, encode

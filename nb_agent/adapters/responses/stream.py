@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from nb_agent.adapters.responses_ends import FINISH, failed, usage
-from nb_agent.adapters.responses_items import ARGUMENTS, CALL, PARTS, Item, entries, word
+from nb_agent.adapters.responses.ends import FINISH, failed, usage
+from nb_agent.adapters.responses.items import ARGUMENTS, CALL, PARTS, Item, entries, word
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish, Message, Part, Piece, Reply, ToolCall
 from nb_agent.values import JSON, dumps

@@ -2,7 +2,7 @@
 
 Unlike the other formats: the model is named in the path, the roles are ``user`` and ``model``, system text stands apart, arguments
 are objects, calls mostly have no ids (results go by name and order), a tool's parameters are a part of OpenAPI (see
-`gemini_generate_schema`), and most settings sit together in ``generationConfig``. Source: the API reference of
+`schema`), and most settings sit together in ``generationConfig``. Source: the API reference of
 models.generateContent.
 
 Pure: no network, no clock, no environment.
@@ -16,10 +16,10 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from nb_agent.adapters.gemini_generate_parts import NAME, argument_object, is_foreign, write, write_result
-from nb_agent.adapters.gemini_generate_schema import parameters
-from nb_agent.adapters.gemini_generate_settings import configured
-from nb_agent.adapters.gemini_generate_stream import Accumulator
+from nb_agent.adapters.gemini_generate.parts import NAME, argument_object, is_foreign, write, write_result
+from nb_agent.adapters.gemini_generate.schema import parameters
+from nb_agent.adapters.gemini_generate.settings import configured
+from nb_agent.adapters.gemini_generate.stream import Accumulator
 from nb_agent.messages import Definition, Message, Opaque, Reply, Request, Segment, ToolCall
 from nb_agent.values import JSON, Encoded, dumps
 

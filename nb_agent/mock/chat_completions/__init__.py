@@ -1,6 +1,6 @@
 """Chat Completions from the server's side: reads requests and writes answers as OpenAI does, streamed and whole.
 
-The other end of `nb_agent.adapters.chat_completions`. What that server refuses is refused here, in the checks of `chat_checks`.
+The other end of `nb_agent.adapters.chat_completions`. What that server refuses is refused here, in the checks of `checks`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from nb_agent.adapters import chat_completions as adapter
 from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
-from nb_agent.mock.chat_checks import check
+from nb_agent.mock.chat_completions.checks import check
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, encode

@@ -1,8 +1,8 @@
 """Anthropic's Messages wire format: POST /v1/messages.
 
 Unlike Chat Completions: a message is a list of blocks, system text stands outside the list, results are blocks of a user message, a
-call's arguments are an object, and ``max_tokens`` has to be there. `anthropic_messages_history` writes the messages,
-`anthropic_messages_fields` the rest of a request, `anthropic_messages_stream` reads replies. Source: the types of the official
+call's arguments are an object, and ``max_tokens`` has to be there. `history` writes the messages,
+`fields` the rest of a request, `stream` reads replies. Source: the types of the official
 client and recorded traffic.
 
 Pure: no network, no clock, no environment.
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from nb_agent.adapters.anthropic_messages_fields import fields, tools
-from nb_agent.adapters.anthropic_messages_history import write
-from nb_agent.adapters.anthropic_messages_stream import Accumulator
+from nb_agent.adapters.anthropic_messages.fields import fields, tools
+from nb_agent.adapters.anthropic_messages.history import write
+from nb_agent.adapters.anthropic_messages.stream import Accumulator
 from nb_agent.messages import Definition, Message, Reply, Request, Segment
 from nb_agent.values import JSON, Encoded, dumps
 

@@ -1,6 +1,6 @@
 """What Anthropic's server says, in our words: endings, refusals, counts of tokens; and which text is a JSON object.
 
-The tables and small readers of `anthropic_messages_stream`, which puts the replies together.
+The tables and small readers of `stream`, which puts the replies together.
 """
 
 from __future__ import annotations

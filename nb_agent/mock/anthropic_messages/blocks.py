@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API refuses in a single block. `anthropic_messages_checks` judges how blocks stand together."""
+"""What Anthropic's Messages API refuses in a single block. `checks` judges how blocks stand together."""
 
 from __future__ import annotations
 
