@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +17,7 @@ from nb_agent.errors import SettingError
 from nb_agent.events import Waiting
 from nb_agent.loop import Target
 from nb_agent.messages import Request
+from nb_agent.retrying import Patience
 from nb_agent.transport import Secret, Transport
 
 __all__ = ["PROVIDERS", "Provider", "Sender", "resolve"]
@@ -77,7 +80,7 @@ def resolve(
             raise SettingError(f"no key for {model!r}: set {provider.key} in the environment, or pass api_key=")
         return _server(name, where, key, wire or provider.wire)
     if base_url is None and mock.is_known(model):
-        return Target(model, wire or _USUAL, mock=True, window=mock.window(model)), lambda request, _: mock.send(request)
+        return Target(model, wire or _USUAL, mock=True, window=mock.window(model)), _ask_mock
     where = base_url or environ.get("NB_AGENT_BASE_URL") or ""
     if not where:
         raise SettingError(
@@ -87,6 +90,13 @@ def resolve(
     if key is None and environ.get("NB_AGENT_API_KEY"):
         key = Secret(environ["NB_AGENT_API_KEY"])
     return _server(model, where, key, wire or _USUAL)
+
+
+def _ask_mock(request: Request, until: float | None) -> Iterator[bytes | Waiting]:
+    """The mock model in this process, asked as patiently as a server: its faults are met by the same repeats."""
+    ends = math.inf if until is None else until
+    answer = yield from Patience().until_begun(lambda: mock.send(request), lambda: ends - time.monotonic())
+    yield from answer
 
 
 def _server(name: str, where: str, key: Secret | None, wire: str) -> tuple[Target, Sender]:

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from nb_agent import Agent, mock, tool
+from nb_agent.adapters import WIRES
 from nb_agent.errors import ProviderError
-from nb_agent.events import RequestReady
+from nb_agent.events import RequestReady, Retrying
 from nb_agent.mock.faults import FAULTS
 
 PROMPT = "What is the weather in Berlin?"
@@ -109,6 +110,15 @@ def test_what_is_no_json_in_a_stream_is_an_error():
 def test_an_answer_that_stops_coming_ends_at_the_time_limit_of_the_run():
     done = run("stall", time_limit=0.3)
     assert (done.reason, MADE) == ("time_limit", [])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_server_that_is_busy_once_is_asked_again_and_the_wait_is_shown(wire):
+    done = Agent(tools=[get_weather], wire=wire).run(f"{PROMPT} fault:busy_once")
+    waits = [event for event in done.events if isinstance(event, Retrying)]
+    assert [wait.number for wait in waits] == [1, 2]
+    assert (done.reason, MADE) == ("stop", ["Berlin"])
+    assert "waited" in str(done)
 
 
 def test_every_fault_is_in_the_table_with_what_it_shows():

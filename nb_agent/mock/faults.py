@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -26,6 +27,9 @@ _WORD: Final = re.compile(r"\bfault:([a-z_]+)", re.IGNORECASE)
 #: What is made up for a type; a text for everything else.
 _VALUES: Final = {"integer": 12345, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
+#: Requests that were refused once; the only thing that the mock model remembers.
+_sent_away: deque[str] = deque(maxlen=64)
+
 #: Seconds that a server says to wait, and seconds that one that stalls says nothing.
 _WAIT: Final = 1
 _SILENT: Final = 600
@@ -34,10 +38,11 @@ _SLICE: Final = 0.05  # seconds: an interrupt acts at once
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One mistake: what it shows, and where it is made. Exactly one of the three is set."""
+    """One mistake: what it shows, and where it is made. Exactly one of the three is set; ``once`` goes with a refusal."""
 
     shows: str
     drafts: Callable[[list[Draft], Ask, str], list[Draft]] | None = None
+    once: bool = False
     refused: Callable[[], Refused] | None = None
     chunks: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None
 
@@ -64,10 +69,16 @@ def without_word(prompt: str) -> str:
     return _WORD.sub("", prompt)
 
 
-def refuse(fault: Fault | None) -> None:
-    """Raise what the fault refuses the request with, if it does."""
-    if fault is not None and fault.refused is not None:
-        raise fault.refused()
+def refuse(fault: Fault | None, seed: str) -> None:
+    """Raise what the fault refuses the request with, if it does. A server that is busy once has to remember whom it sent away."""
+    if fault is None or fault.refused is None:
+        return
+    if fault.once and seed in _sent_away:
+        _sent_away.remove(seed)
+        return
+    if fault.once:
+        _sent_away.append(seed)
+    raise fault.refused()
 
 
 def spoil(fault: Fault | None, drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
@@ -191,6 +202,11 @@ FAULTS: Final[dict[str, Fault]] = {
     "rate_limit": Fault(
         "the server asks to slow down (429)",
         refused=lambda: Refused(f"Rate limit reached. Please try again in {_WAIT}s.", status=429, code="rate_limit_exceeded"),
+    ),
+    "busy_once": Fault(
+        "the server is busy, and answers when it is asked again",
+        refused=lambda: Refused("The engine is busy. Please try again.", status=503, code="overloaded"),
+        once=True,
     ),
     "server_error": Fault(
         "the server fails (500)", refused=lambda: Refused("The server had an error.", status=500, code="server_error")

@@ -48,12 +48,12 @@ def _nowhere(path: str) -> NoReturn:
 def _answered(spoken: Format, body: JSON) -> Answer:
     ask = spoken.read(body)
     fault = faults.chosen(ask)
-    faults.refuse(fault)
+    seed = _seed(body)
+    faults.refuse(fault, seed)
     prompt = wire.count(body, spoken)
     room = window(ask.model) - prompt
     if room <= 0:
         raise spoken.too_long(window(ask.model), prompt)
-    seed = _seed(body)
     drafts = faults.spoil(fault, wire.drafts(plan(ask), ask, room=room, seed=seed), ask, seed)
     usage = Usage(prompt, wire.completion(drafts, ask.model))
     slow = model(ask.model).slow
