@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PORT ?= 8888
 
-.PHONY: lab test demo notebooks check bench clean
+.PHONY: lab test demo notebooks docs bench clean
 
 lab: .venv/lab ## JupyterLab on the tour
 	$(BIN)/jupyter lab --port $(PORT) notebooks/00_tour.ipynb
@@ -19,6 +19,9 @@ demo: .venv/lab ## the file task with no browser, the run as text
 
 notebooks: .venv/lab ## run all notebooks again and keep their outputs
 	$(BIN)/python -m nb_agent.lessons.execute notebooks
+
+docs: .venv/lab ## the reference tables, from the code
+	$(BIN)/python docs/tables.py
 
 bench: .venv/test ## the ratios that benchmarks/README.md explains
 	$(BIN)/python benchmarks/start.py --check
