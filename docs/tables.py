@@ -1,4 +1,4 @@
-"""Writes ``reference.md`` from the tables that the code itself goes by, so that the page cannot say something else than the code does.
+"""Writes ``reference.md`` from the tables that the code itself goes by, so that the page says what the code does.
 
 ``python docs/tables.py`` writes it; a test compares it with what is committed.
 """
@@ -57,6 +57,13 @@ TOOL: Final = Definition("f", "F.", {"type": "object", "properties": {"a": {"typ
 #: Fields of a body that only hold other fields.
 GROUPS: Final = frozenset({"generationConfig", "output_config", "reasoning", "text", "toolConfig"})
 
+ABOUT_FINISHES: Final = """The words of each wire format, in one vocabulary. A word that is not here is never taken for `stop`. Between `stop` and `tool_calls`
+what the message holds decides, since servers mix them up."""
+ABOUT_SETTINGS: Final = """What may be set on an `Agent`, and the field that it becomes. A dash means that the format has none: it is left out, and the request
+says so. Anything else goes into `extra_body` and is sent as it is."""
+ABOUT_ERRORS: Final = """Any other status from 400 on is a `bad_request`, from 500 on a `server` error. A request is tried again at most twice, after the wait
+that the server asks for, and only before anything of its answer was shown."""
+
 
 def page() -> str:
     """The page as Markdown."""
@@ -66,16 +73,13 @@ def page() -> str:
         "## How a run ends",
         table(["ending", "what it means"], [[f"`{name}`", meaning] for name, meaning in events.ENDINGS.items()]),
         "## Finish reasons",
-        "The words of each wire format, in one vocabulary. A word that is not here is never taken for `stop`. Between `stop` and "
-        "`tool_calls` what the message holds decides, since servers mix them up.",
+        ABOUT_FINISHES,
         table(["here", *FINISHES], finish_rows()),
         "## Settings",
-        "What may be set on an `Agent`, and the field that it becomes. A dash means that the format has none: it is left out, and the "
-        "request says so. Anything else goes into `extra_body` and is sent as it is.",
+        ABOUT_SETTINGS,
         table(["setting", *WIRES], setting_rows()),
         "## Errors of a model server",
-        "Any other status from 400 on is a `bad_request`, from 500 on a `server` error. A request is tried again at most twice, after the "
-        "wait that the server asks for, and only before anything of its answer was shown.",
+        ABOUT_ERRORS,
         table(["kind", "HTTP status", "tried again", "what to do"], error_rows()),
         "## Providers",
         table(
