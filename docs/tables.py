@@ -57,12 +57,18 @@ TOOL: Final = Definition("f", "F.", {"type": "object", "properties": {"a": {"typ
 #: Fields of a body that only hold other fields.
 GROUPS: Final = frozenset({"generationConfig", "output_config", "reasoning", "text", "toolConfig"})
 
-ABOUT_FINISHES: Final = """The words of each wire format, in one vocabulary. A word that is not here is never taken for `stop`. Between `stop` and `tool_calls`
-what the message holds decides, since servers mix them up."""
-ABOUT_SETTINGS: Final = """What may be set on an `Agent`, and the field that it becomes. A dash means that the format has none: it is left out, and the request
-says so. Anything else goes into `extra_body` and is sent as it is."""
-ABOUT_ERRORS: Final = """Any other status from 400 on is a `bad_request`, from 500 on a `server` error. A request is tried again at most twice, after the wait
-that the server asks for, and only before anything of its answer was shown."""
+ABOUT_FINISHES: Final = (
+    "The words of each wire format, in one vocabulary. A word that is not here is never taken for `stop`. Between `stop` and "
+    "`tool_calls` what the message holds decides, since servers mix them up."
+)
+ABOUT_SETTINGS: Final = (
+    "What may be set on an `Agent`, and the field that it becomes. A dash means that the format has none: it is left out, and "
+    "the request says so. Anything else goes into `extra_body` and is sent as it is."
+)
+ABOUT_ERRORS: Final = (
+    "Any other status from 400 on is a `bad_request`, from 500 on a `server` error. A request is tried again at most twice, "
+    "after the wait that the server asks for, and only before anything of its answer was shown."
+)
 
 
 def page() -> str:
