@@ -227,8 +227,8 @@ def run(
         reason = yield from this.rounds()
     except _TimeIsUpError:
         reason = "time_limit"
-    except ProviderError as error:
-        over = isinstance(error, TimeLimitError) or (error.kind == "timeout" and this.time_is_up())
+    except Exception as error:  # noqa: BLE001  raised again below: whatever went wrong, the run has an end and a valid history
+        over = isinstance(error, TimeLimitError) or (getattr(error, "kind", "") == "timeout" and this.time_is_up())
         reason, trouble = ("time_limit", None) if over else ("error", error)
     except KeyboardInterrupt as interrupt:
         reason, trouble = "cancelled", interrupt

@@ -262,6 +262,19 @@ def test_a_failing_server_ends_the_run_with_an_event_and_then_the_error():
     assert (events[-1].reason, events[-1].error, events[-1].history) == ("error", "no slots", ())
 
 
+def test_whatever_else_goes_wrong_the_run_has_an_end_and_a_valid_history():
+    class Broken(Calls):
+        def carry_out(self, number, ready, *, idle=None):
+            yield from list(super().carry_out(number, ready))[:1]
+            raise RuntimeError("a fault of ours")
+
+    events = []
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        pull(run("hi", target=Target("m"), send=Server(TWO_CALLS), calls=Broken()), events.append)
+    assert (events[-1].reason, events[-1].error) == ("error", "a fault of ours")
+    assert [message.tool_call_id for message in events[-1].history[2:]] == ["c0", "c1"]
+
+
 def test_an_error_in_the_middle_of_a_stream_keeps_the_text_that_had_come():
     events = []
     answer = [*streamed("Let me ")[:1], ProviderError("cable cut", kind="network")]
