@@ -1,6 +1,7 @@
 """The Anthropic Messages adapter alone: what it writes, what it reads, whole and piece by piece."""
 
 import copy
+import functools
 import json
 import random
 import sys
@@ -10,6 +11,7 @@ from collections import Counter
 import anthropic
 import jsonschema
 import pytest
+import wires
 
 from nb_agent.adapters import anthropic_messages as adapter
 from nb_agent.adapters import chat_completions, receive
@@ -30,18 +32,7 @@ def stream(events):
     return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
 
 
-def read(*chunks, turn=0):
-    """The reply that these reads give, and the pieces that were seen on the way."""
-    pieces, reading = [], receive("anthropic_messages", chunks, turn=turn)
-    while True:
-        try:
-            pieces += next(reading)[1]
-        except StopIteration as end:
-            return end.value, pieces
-
-
-def called(reply):
-    return [{"id": c.id, "name": c.name, "arguments": json.loads(c.arguments)} for c in reply.message.tool_calls]
+read = functools.partial(wires.read, "anthropic_messages")
 
 
 def start(index, **block):
@@ -159,7 +150,7 @@ def test_the_streams_of_the_cases_are_read_as_they_were_meant(case, cases):
     given, expect = cases[case]["given"], cases[case]["expect"]
     reply, _ = read(stream(given["events"]))
     assert reply.message.text == expect.get("text", "ok")
-    assert called(reply) == expect.get("tool_calls", [])
+    assert wires.called(reply) == expect.get("tool_calls", [])
     assert reply.finish == expect.get("finish", "stop")
     usage = expect["usage"]
     assert reply.usage.output == usage["output"]
@@ -342,7 +333,7 @@ def test_calls_that_all_have_index_0_are_told_apart_by_where_they_begin():
         events += [start(0, type="tool_use", id=f"t{number}", name="f", input={})]
         events += [more(0, "input_json_delta", partial_json=piece) for piece in ('{"n":', f" {number}}}")]
     reply, pieces = read(stream([*events, finish("tool_use"), END]))
-    assert [(call["id"], call["arguments"]) for call in called(reply)] == [("t1", {"n": 1}), ("t2", {"n": 2})]
+    assert [(call["id"], call["arguments"]) for call in wires.called(reply)] == [("t1", {"n": 1}), ("t2", {"n": 2})]
     assert [piece.index for piece in pieces if piece.kind == "arguments"] == [0, 0, 1, 1]
 
 
@@ -357,7 +348,7 @@ def test_deltas_without_an_index_or_without_a_beginning_are_understood_where_tha
         END,
     ]
     reply, _ = read(stream(events))
-    assert (reply.message.text, called(reply)[0]["arguments"]) == ("Hi", {"n": 1})
+    assert (reply.message.text, wires.called(reply)[0]["arguments"]) == ("Hi", {"n": 1})
     with pytest.raises(ProviderError, match="arguments for block 0, which is no call") as caught:
         read(stream([*PLAIN[:3], more(0, "input_json_delta", partial_json="{}"), *PLAIN[3:]]))
     assert caught.value.kind == "protocol"
@@ -367,7 +358,7 @@ def test_a_call_that_comes_whole_in_its_beginning_is_whole():
     for given in ({"n": 1}, '{"n": 1}'):
         events = [BEGIN, start(0, type="tool_use", id="t", name="f", input=given), stop(0), finish("tool_use"), END]
         reply, pieces = read(stream(events))
-        assert called(reply) == [{"id": "t", "name": "f", "arguments": {"n": 1}}]
+        assert wires.called(reply) == [{"id": "t", "name": "f", "arguments": {"n": 1}}]
         assert json.loads(pieces[1].text) == {"n": 1}
 
 

@@ -1,8 +1,10 @@
 """The Chat Completions adapter alone: what it writes, what it reads, whole and piece by piece."""
 
+import functools
 import json
 
 import pytest
+import wires
 
 from nb_agent.adapters import chat_completions, receive
 from nb_agent.errors import ProviderError
@@ -15,19 +17,7 @@ def stream(events, *, done=True):
     return "".join([*lines, "data: [DONE]\n\n"] if done else lines).encode()
 
 
-def read(*chunks):
-    """The reply that these reads give, and the pieces that were seen on the way."""
-    pieces, reading = [], receive("chat_completions", chunks)
-    while True:
-        try:
-            pieces += next(reading)[1]
-        except StopIteration as end:
-            return end.value, pieces
-
-
-def called(reply):
-    return [{"id": c.id, "name": c.name, "arguments": json.loads(c.arguments)} for c in reply.message.tool_calls]
-
+read = functools.partial(wires.read, "chat_completions")
 
 STREAMS = ["B01", "B02", "B04", "B06", "B07", "B08", "B16"]
 
@@ -37,7 +27,7 @@ def test_what_imitating_servers_stream_is_read_as_it_was_meant(case, cases):
     given, expect = cases[case]["given"], cases[case]["expect"]
     reply, _ = read(stream(given["events"], done=given["done_marker"]))
     assert reply.message.text == expect["text"]
-    assert called(reply) == expect["tool_calls"]
+    assert wires.called(reply) == expect["tool_calls"]
     assert reply.finish == expect["finish"]
     if "usage" in expect:
         assert (reply.usage.input, reply.usage.output) == (expect["usage"]["input"], expect["usage"]["output"])

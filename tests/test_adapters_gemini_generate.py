@@ -1,12 +1,14 @@
 """The Gemini adapter alone: what it writes, what it reads, whole and piece by piece."""
 
 import copy
+import functools
 import json
 import random
 import sys
 import time
 
 import pytest
+import wires
 from google.genai import types
 
 from nb_agent import tool
@@ -29,14 +31,7 @@ def stream(events):
     return "".join(f"data: {json.dumps(event, ensure_ascii=False)}\r\n\r\n" for event in events).encode()
 
 
-def read(*chunks, turn=0):
-    """The reply that these reads give, and the pieces that were seen on the way."""
-    pieces, reading = [], receive("gemini_generate", chunks, turn=turn)
-    while True:
-        try:
-            pieces += next(reading)[1]
-        except StopIteration as end:
-            return end.value, pieces
+read = functools.partial(wires.read, "gemini_generate")
 
 
 def answer(*parts, finish="STOP", **more):

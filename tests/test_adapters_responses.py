@@ -1,11 +1,13 @@
 """The Responses adapter alone: what it writes, what it reads, whole and event by event."""
 
+import functools
 import json
 import random
 import sys
 from copy import deepcopy
 
 import pytest
+import wires
 
 from nb_agent.adapters import receive, responses
 from nb_agent.errors import ProviderError
@@ -18,18 +20,7 @@ def stream(events):
     return "".join(f"event: {event.get('type')}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events).encode()
 
 
-def read(*chunks):
-    """The reply that these reads give, and the pieces that were seen on the way."""
-    pieces, reading = [], receive("responses", chunks, turn=3)
-    while True:
-        try:
-            pieces += next(reading)[1]
-        except StopIteration as end:
-            return end.value, pieces
-
-
-def called(reply):
-    return [{"id": c.id, "name": c.name, "arguments": json.loads(c.arguments)} for c in reply.message.tool_calls]
+read = functools.partial(wires.read, "responses", turn=3)
 
 
 def said(pieces, kind="text"):
@@ -182,7 +173,7 @@ def test_what_was_read_is_written_back_as_it_came(name):
 def test_arguments_that_only_come_whole_are_neither_lost_nor_added_up(cases):
     given, expect = cases["B20"]["given"], cases["B20"]["expect"]
     reply, pieces = read(stream(given["events"]))
-    assert called(reply) == expect["tool_calls"]
+    assert wires.called(reply) == expect["tool_calls"]
     assert reply.finish == expect["finish"]
     assert reply.usage == Usage(input=30, output=12)
     assert [said([p for p in pieces if p.index == n], "arguments") for n in (0, 1)] == ['{"kg":5}', '{"kg":7}']
@@ -322,7 +313,7 @@ def test_arguments_that_nobody_vouches_for_are_never_run():
         with pytest.raises(ProviderError, match="middle of a call's arguments"):
             read(stream([begun, *deltas, end]))
     whole = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": '{"n": 1}'}
-    assert called(read(stream([begun, whole, end]))[0])[0]["arguments"] == {"n": 1}
+    assert wires.called(read(stream([begun, whole, end]))[0])[0]["arguments"] == {"n": 1}
 
 
 def test_the_end_marker_of_another_format_and_unknown_events_are_passed_over():

@@ -1,15 +1,17 @@
 """The mock model over Anthropic Messages: judged by our own adapter, and over HTTP by the official client."""
 
+import functools
 import json
 from typing import get_type_hints
 
 import anthropic
 import httpx
 import pytest
+import wires
 from anthropic.types.message_count_tokens_params import MessageCountTokensParams
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
-from nb_agent import adapters, mock, tokens
+from nb_agent import mock, tokens
 from nb_agent.adapters import anthropic_messages as adapter
 from nb_agent.agent import Agent
 from nb_agent.errors import ProviderError
@@ -61,27 +63,20 @@ def events(*given, **more):
     return made
 
 
-def received(content):
-    reading = adapters.receive("anthropic_messages", iter([content]))
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            return end.value
+received = functools.partial(wires.received, "anthropic_messages")
 
 
 # ------------------------------------------------------------------------------------------------- both ends of the wire
 
-CALLS = (ToolCall("call_1", "area", '{"w":2,"note":"京都 \\"x\\" 🙂"}'), ToolCall("call_2", "now", "{}"))
 DRAFTS = [
     Draft("Hello, 京都 🙂\n\n- a", (), "stop"),
     Draft("", (), "stop"),
-    Draft("", CALLS[:1], "tool_calls"),
-    Draft("", CALLS, "tool_calls"),
-    Draft("First I look.", CALLS, "tool_calls"),
+    Draft("", wires.CALLS[:1], "tool_calls"),
+    Draft("", wires.CALLS, "tool_calls"),
+    Draft("First I look.", wires.CALLS, "tool_calls"),
     Draft("cut o", (), "length"),
     Draft("", (ToolCall("call_3", "save", '{"text":"cut o'),), "length"),
-    Draft("", (ToolCall("call_3", "save", '{"text":"x",'), CALLS[1]), "tool_calls"),
+    Draft("", (ToolCall("call_3", "save", '{"text":"x",'), wires.CALLS[1]), "tool_calls"),
     Draft("I can't.", (), "content_filter"),
     Draft("Wait.", (), "paused"),
 ]
@@ -168,7 +163,7 @@ def test_the_events_come_in_the_order_of_the_real_server():
 
 def test_a_call_without_arguments_has_one_empty_delta():
     request = {"model": "mock", "max_tokens": 9}
-    frames = [frame.payload for frame in writer.stream(request, [Draft("", CALLS[1:], "tool_calls")], Usage(1, 1), "s")]
+    frames = [frame.payload for frame in writer.stream(request, [Draft("", wires.CALLS[1:], "tool_calls")], Usage(1, 1), "s")]
     assert sum(b"input_json_delta" in frame for frame in frames) == 1
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 from google import genai
 from google.genai import errors, types
+from wires import FLOWS, ORDER, RESULTS, WEATHER
 
 from nb_agent import Agent, mock, tokens, tool
 from nb_agent.adapters import gemini_generate as adapter
@@ -13,47 +14,13 @@ from nb_agent.adapters import receive
 from nb_agent.errors import ProviderError
 from nb_agent.lessons import demo
 from nb_agent.lessons.workspace import file_tools
-from nb_agent.messages import Definition, Image, Message, Request, Text, ToolCall, ToolResult
+from nb_agent.messages import Image, Message, Request, Text, ToolCall, ToolResult
 from nb_agent.mock import gemini_generate as writer
 from nb_agent.mock import server
 from nb_agent.mock.gemini_generate import checks
 from nb_agent.mock.wire import Draft, Refused, Usage
 
 PATH = "/v1beta/models/{}:{}"
-
-
-def definition(name, description, **properties):
-    schema = {key: {"type": "string", "description": text} for key, text in properties.items()}
-    return Definition(name, description, {"type": "object", "properties": schema, "required": list(properties)})
-
-
-WEATHER = definition("get_weather", "Get the current weather for a city.", city="Name of the city, e.g. Paris")
-ORDER = definition("search_order", "Look up an order.", order_id="Order id, e.g. ORD-1001")
-CUSTOMER = definition("get_customer", "Get a customer's name.", customer_id="Customer id, e.g. C-204")
-FILES = [
-    definition("read_file", "Read a file.", path="Path"),
-    definition("search_files", "Find files.", pattern="Glob pattern"),
-    definition("write_file", "Write a file.", path="Path", content="Text"),
-]
-RESULTS = {
-    "get_weather": lambda given: {"city": given["city"], "temperature": 18},
-    "search_order": lambda given: {"order_id": given["order_id"], "customer_id": "C-204"},
-    "get_customer": lambda given: {"customer_id": given["customer_id"], "name": "Ann"},
-    "read_file": lambda given: "name: demo\nversion: 2\n",
-    "search_files": lambda given: ["README.md"],
-    "write_file": lambda given: {"path": given["path"]},
-}
-FLOWS = {
-    "single": ("What's the weather in Paris?", [WEATHER], [["get_weather"]]),
-    "parallel": ("What's the weather in Paris and Rome?", [WEATHER], [["get_weather", "get_weather"]]),
-    "dependent": ("Who is the customer of order ORD-1001?", [ORDER, CUSTOMER], [["search_order"], ["get_customer"]]),
-    "three rounds": (
-        "Read `config.yaml` and list the Markdown files, then write a summary to `report.md`",
-        FILES,
-        [["read_file", "search_files"], ["write_file"]],
-    ),
-    "text": ("hello", [WEATHER], []),
-}
 
 
 def asked(body, model="mock", verb="generateContent"):

@@ -1,5 +1,6 @@
 """The mock model over the Responses format: against our own adapter, and against OpenAI's own client over HTTP."""
 
+import functools
 import json
 import re
 from typing import get_type_hints
@@ -7,6 +8,7 @@ from typing import get_type_hints
 import httpx
 import openai
 import pytest
+import wires
 
 from nb_agent import Agent, adapters, mock, tokens
 from nb_agent.adapters import responses as adapter
@@ -65,23 +67,16 @@ def events(*given, **more):
     return found
 
 
-def received(content):
-    reading = adapters.receive("responses", iter([content]))
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            return end.value
+received = functools.partial(wires.received, "responses")
 
 
 # ------------------------------------------------------------------------------------------------- both ends of the wire
 
-CALLS = (ToolCall("call_1", "area", '{"w":2,"note":"京都 \\"x\\" 🙂"}'), ToolCall("call_2", "now", "{}"))
 DRAFTS = [
     Draft("Hello, 京都 🙂\n\n- a", (), "stop"),
-    Draft("", CALLS[:1], "tool_calls"),
-    Draft("", CALLS, "tool_calls"),
-    Draft("First I look.", CALLS, "tool_calls"),
+    Draft("", wires.CALLS[:1], "tool_calls"),
+    Draft("", wires.CALLS, "tool_calls"),
+    Draft("First I look.", wires.CALLS, "tool_calls"),
     Draft("cut o", (), "length"),
     Draft("", (), "length"),
     Draft("", (ToolCall("call_3", "save", '{"text":"cut o'),), "length"),

@@ -5,6 +5,7 @@ import threading
 import httpx
 import openai
 import pytest
+import wires
 
 from nb_agent import adapters, mock, tokens
 from nb_agent.adapters import chat_completions as adapter
@@ -25,42 +26,13 @@ def client(url):
         yield made
 
 
-def function(name, description, **parameters):
-    schema = {
-        "type": "object",
-        "properties": {key: {"type": "string", "description": text} for key, text in parameters.items()},
-        "required": list(parameters),
-    }
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+def function(definition):
+    parts = {"name": definition.name, "description": definition.description, "parameters": definition.parameters}
+    return {"type": "function", "function": parts}
 
 
-WEATHER = function("get_weather", "Get the current weather for a city.", city="Name of the city, e.g. Paris")
-ORDER = function("search_order", "Look up an order.", order_id="Order id, e.g. ORD-1001")
-CUSTOMER = function("get_customer", "Get a customer's name.", customer_id="Customer id, e.g. C-204")
-FILES = [
-    function("read_file", "Read a file.", path="Path"),
-    function("search_files", "Find files.", pattern="Glob pattern"),
-    function("write_file", "Write a file.", path="Path", content="Text"),
-]
-RESULTS = {
-    "get_weather": lambda given: {"city": given["city"], "temperature": 18},
-    "search_order": lambda given: {"order_id": given["order_id"], "customer_id": "C-204"},
-    "get_customer": lambda given: {"customer_id": given["customer_id"], "name": "Ann"},
-    "read_file": lambda given: "name: demo\nversion: 2\n",
-    "search_files": lambda given: ["README.md"],
-    "write_file": lambda given: {"path": given["path"]},
-}
-FLOWS = {
-    "single": ("What's the weather in Paris?", [WEATHER], [["get_weather"]]),
-    "parallel": ("What's the weather in Paris and Rome?", [WEATHER], [["get_weather", "get_weather"]]),
-    "dependent": ("Who is the customer of order ORD-1001?", [ORDER, CUSTOMER], [["search_order"], ["get_customer"]]),
-    "three rounds": (
-        "Read `config.yaml` and list the Markdown files, then write a summary to `report.md`",
-        FILES,
-        [["read_file", "search_files"], ["write_file"]],
-    ),
-    "text": ("hello", [WEATHER], []),
-}
+FLOWS = {name: (prompt, list(map(function, tools)), names) for name, (prompt, tools, names) in wires.FLOWS.items()}
+WEATHER = function(wires.WEATHER)
 
 
 def over_http(client):
@@ -131,7 +103,7 @@ def played(turn, prompt, tools):
             return messages, costs
         for call in message["tool_calls"]:
             given = json.loads(call["function"]["arguments"])
-            value = RESULTS[call["function"]["name"]](given)
+            value = wires.RESULTS[call["function"]["name"]](given)
             content = value if isinstance(value, str) else json.dumps(value)
             messages = [*messages, {"role": "tool", "tool_call_id": call["id"], "content": content}]
     raise AssertionError("no end")

@@ -1,11 +1,13 @@
+import functools
 import json
 import re
 import time
 from typing import get_type_hints
 
 import pytest
+import wires
 
-from nb_agent import adapters, mock, tokens
+from nb_agent import mock, tokens
 from nb_agent.adapters import chat_completions as adapter
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Definition, Message, Request, Text, ToolCall
@@ -50,23 +52,16 @@ def chunks(**more):
     return [json.loads(line.removeprefix("data: ")) for line in lines[:-2]]
 
 
-def received(content):
-    reading = adapters.receive("chat_completions", iter([content]))
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            return end.value
+received = functools.partial(wires.received, "chat_completions")
 
 
 # ------------------------------------------------------------------------------------------------- both ends of the wire
 
-CALLS = (ToolCall("call_1", "area", '{"w":2,"note":"京都 \\"x\\" 🙂"}'), ToolCall("call_2", "now", "{}"))
 DRAFTS = [
     Draft("Hello, 京都 🙂\n\n- a", (), "stop"),
-    Draft("", CALLS[:1], "tool_calls"),
-    Draft("", CALLS, "tool_calls"),
-    Draft("First I look.", CALLS, "tool_calls"),
+    Draft("", wires.CALLS[:1], "tool_calls"),
+    Draft("", wires.CALLS, "tool_calls"),
+    Draft("First I look.", wires.CALLS, "tool_calls"),
     Draft("cut o", (), "length"),
     Draft("", (ToolCall("call_3", "save", '{"text":"cut o'),), "length"),
 ]

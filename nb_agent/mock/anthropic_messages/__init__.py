@@ -13,7 +13,7 @@ from typing import Any, Final
 from nb_agent import tokens
 from nb_agent.adapters import anthropic_messages as adapter
 from nb_agent.adapters.anthropic_messages.words import sound
-from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
+from nb_agent.messages import Definition, Image, Message, Part, Text, ToolCall, ToolResult
 from nb_agent.mock.anthropic_messages.blocks import signature
 from nb_agent.mock.anthropic_messages.checks import check
 from nb_agent.mock.models import window
@@ -24,6 +24,7 @@ from nb_agent.values import JSON, dumps, encode
 __all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = f"/v1{adapter.PATH}"
+segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
 
 _COUNT: Final = "/count_tokens"  # the end of the path, and the key by which `carried` tells `read` of it
 
@@ -65,11 +66,6 @@ def carried(route: str) -> JSON | None:
 def too_long(window: int, prompt: int) -> Refused:
     """Anthropic's refusal of a prompt that does not fit."""
     return Refused(f"prompt is too long: {prompt} tokens > {window} maximum")
-
-
-def segments(body: JSON) -> list[Segment]:
-    """The request's text by part: the adapter's own reading."""
-    return adapter.segments(body)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

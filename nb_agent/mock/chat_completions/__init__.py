@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from nb_agent.adapters import chat_completions as adapter
-from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
+from nb_agent.messages import Definition, Image, Message, Part, Text, ToolCall, ToolResult
 from nb_agent.mock.chat_completions.checks import check
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
@@ -19,6 +19,7 @@ from nb_agent.values import JSON, encode
 __all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = f"/v1{adapter.PATH}"
+segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
 
 _CREATED: Final = 1_767_225_600  # 2026-01-01; an answer is a function of its request, so there is no clock in it
 _FINGERPRINT: Final = "fp_nb_agent_mock"
@@ -37,11 +38,6 @@ def too_long(window: int, prompt: int) -> Refused:
         code="context_length_exceeded",
         param="messages",
     )
-
-
-def segments(body: JSON) -> list[Segment]:
-    """The request's text by part: the adapter's own reading."""
-    return adapter.segments(body)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

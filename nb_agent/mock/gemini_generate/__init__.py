@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from nb_agent.adapters import gemini_generate as adapter
 from nb_agent.adapters.gemini_generate import field, items, result_text
 from nb_agent.adapters.gemini_generate.parts import argument_object
-from nb_agent.messages import Definition, Image, Message, Part, Segment, Text, ToolCall, ToolResult
+from nb_agent.messages import Definition, Image, Message, Part, Text, ToolCall, ToolResult
 from nb_agent.mock.gemini_generate.checks import check, signature, signs
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
@@ -24,6 +24,7 @@ from nb_agent.values import JSON, dumps, encode
 __all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = "/v1beta/models/{model}:generateContent"
+segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
 
 _ROUTE: Final = re.compile(r"/models/([^/]+):(generateContent|streamGenerateContent)")
 _STATUS: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"} | {
@@ -43,11 +44,6 @@ def carried(route: str) -> JSON | None:
 def too_long(window: int, prompt: int) -> Refused:
     """Google's refusal of a prompt that does not fit."""
     return Refused(f"The input token count ({prompt}) exceeds the maximum number of tokens allowed ({window}).", param="contents")
-
-
-def segments(body: JSON) -> list[Segment]:
-    """The request's text by part: the adapter's own reading."""
-    return adapter.segments(body)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from nb_agent import tokens
 from nb_agent.adapters import responses as adapter
-from nb_agent.messages import Definition, Image, Message, Part, Role, Segment, Text, ToolCall, ToolResult
+from nb_agent.messages import Definition, Image, Message, Part, Role, Text, ToolCall, ToolResult
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.responses.checks import check
 from nb_agent.mock.responses.items import seal, tied
@@ -22,6 +22,7 @@ from nb_agent.values import JSON, encode
 __all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = f"/v1{adapter.PATH}"
+segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
 
 _CREATED: Final = 1_767_225_600  # 2026-01-01; an answer is a function of its request, so there is no clock in it
 _THOUGHT: Final = "**Looking at the request**\n\nI compare it with the tools that I was given."
@@ -59,11 +60,6 @@ def too_long(window: int, prompt: int) -> Refused:
         code="context_length_exceeded",
         param="input",
     )
-
-
-def segments(body: JSON) -> list[Segment]:
-    """The request's text by part: the adapter's own reading."""
-    return adapter.segments(body)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
