@@ -7,13 +7,14 @@ format is a table of paths, and so is why something is not there.
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent.agent import Agent
 from nb_agent.run import Run
-from nb_agent.values import JSON, dumps
+from nb_agent.values import JSON
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "Comparison", "Field", "compare"]
 
 _MOST_CHARACTERS: Final = 400  # of one field, in the page
+_CELL: Final = 'style="text-align:left;vertical-align:top"'
 
 CHAT, RESPONSES, ANTHROPIC, GEMINI = "chat_completions", "responses", "anthropic_messages", "gemini_generate"
 
@@ -220,24 +222,24 @@ class Comparison:
         return {wire: run.text for wire, run in self.runs.items()}
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(wire)}</th>" for wire in self.runs)
+        head = "".join(f"<th {_CELL}>{html.escape(wire)}</th>" for wire in self.runs)
         parts = [f"<h4>One task over {len(self.runs)} wire formats</h4>"]
         rows = self.rows
         for number, side in dict.fromkeys((row["round"], row["side"]) for row in rows):
             lines = "".join(self._line(row) for row in rows if (row["round"], row["side"]) == (number, side))
             parts.append(
-                f"<h5>Round {number}, {side}</h5><table><thead><tr><th>field</th>{head}</tr></thead><tbody>{lines}</tbody></table>"
+                f"<h5>Round {number}, {side}</h5><table><thead><tr><th {_CELL}>field</th>{head}</tr></thead><tbody>{lines}</tbody></table>"
             )
         return "\n".join(parts)
 
     def _line(self, row: JSON) -> str:
         cells = "".join(
-            f"<td><em>not carried: {html.escape(row['lost'][wire])}</em></td>"
+            f"<td {_CELL}><em>not in the body: {html.escape(row['lost'][wire])}</em></td>"
             if row[wire] is None
-            else f"<td><pre>{html.escape(_shown(row[wire]))}</pre></td>"
+            else f"<td {_CELL}><pre style='background:none;margin:0'>{html.escape(_shown(row[wire]))}</pre></td>"
             for wire in self.runs
         )
-        return f"<tr><th>{html.escape(row['field'])}</th>{cells}</tr>"
+        return f"<tr><th {_CELL}>{html.escape(row['field'])}</th>{cells}</tr>"
 
 
 def found_at(body: Any, path: str) -> Any:
@@ -269,5 +271,5 @@ def _step(body: Any, step: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} … {len(text):,} characters in all"

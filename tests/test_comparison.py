@@ -60,7 +60,7 @@ def test_the_frame_has_a_column_for_each_format(compared):
 
 def test_the_page_marks_what_is_lost_and_escapes_what_is_foreign():
     page = compare("What is <b>this</b>?", wires=["chat_completions", "gemini_generate"])._repr_html_()
-    assert "not carried: the path of the request names it" in page
+    assert "not in the body: the path of the request names it" in page
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
 
