@@ -227,9 +227,8 @@ class Comparison:
         rows = self.rows
         for number, side in dict.fromkeys((row["round"], row["side"]) for row in rows):
             lines = "".join(self._line(row) for row in rows if (row["round"], row["side"]) == (number, side))
-            parts.append(
-                f"<h5>Round {number}, {side}</h5><table><thead><tr><th {_CELL}>field</th>{head}</tr></thead><tbody>{lines}</tbody></table>"
-            )
+            table = f"<table><thead><tr><th {_CELL}>field</th>{head}</tr></thead><tbody>{lines}</tbody></table>"
+            parts.append(f"<h5>Round {number}, {side}</h5>{table}")
         return "\n".join(parts)
 
     def _line(self, row: JSON) -> str:

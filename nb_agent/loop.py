@@ -7,11 +7,12 @@ result, so that it is valid whichever way the run ends.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from nb_agent.adapters import WIRES, receive
 from nb_agent.errors import ProviderError, TimeLimitError
@@ -143,10 +144,11 @@ class _Run:
                     reply: Reply = end.value
                     break
                 first = self.clock() - began if first is None else first
+                for piece in pieces:
+                    if piece.kind in _SAID and not piece.choice:
+                        self.turns.said.append(piece.text)
                 if pieces:
-                    self.turns.said += [piece.text for piece in pieces if piece.kind in {"text", "refusal"} and not piece.choice]
                     yield Delta(number, pieces, payload)
-                self.watch_time()
         finally:
             if isinstance(sent, Generator):
                 sent.close()  # at once: an interrupt's traceback would keep the connection open
@@ -170,8 +172,10 @@ class _Run:
 
     def watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks; the clock is looked at for each, also where a server sends what is no piece of an answer."""
+        ends, clock = self.ends, self.clock
         for chunk in chunks:
-            self.watch_time()
+            if clock() > ends:
+                raise _TimeIsUpError
             yield chunk
 
     def watch_time(self) -> None:
@@ -179,7 +183,16 @@ class _Run:
             raise _TimeIsUpError
 
     def time_is_up(self) -> bool:
-        return self.limits.seconds is not None and self.clock() - self.began > self.limits.seconds
+        return self.clock() > self.ends
+
+    @property
+    def ends(self) -> float:
+        """When its time is up."""
+        return math.inf if self.limits.seconds is None else self.began + self.limits.seconds
+
+
+#: Kinds of pieces that are kept of an answer that is never whole.
+_SAID: Final = frozenset({"text", "refusal"})
 
 
 class _TimeIsUpError(Exception):

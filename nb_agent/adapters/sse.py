@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 __all__ = ["payloads"]
 
@@ -27,12 +28,8 @@ def payloads(chunks: Iterable[bytes]) -> Iterator[tuple[str, bool]]:
     if begun.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         yield begun + "".join(text), True
         return
-    yield from ((payload, False) for payload in _events(_lines(_again(begun, text))))
-
-
-def _again(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first.removeprefix("\ufeff")
-    yield from rest
+    for payload in _events(_lines(chain((begun.removeprefix("\ufeff"),), text))):
+        yield payload, False
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -44,25 +41,28 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
         yield rest
 
 
-def _lines(text: Iterator[str]) -> Iterator[str]:
-    """Lines without their ends; a last line that nothing ends counts too, since some servers forget it."""
+def _lines(text: Iterable[str]) -> Iterator[list[str]]:
+    """The lines that each read brings to their end, without it; a last line that nothing ends counts too: some servers forget it."""
     waiting: list[str] = []
     after_cr = False
     for read in text:
         piece = read.removeprefix("\n") if after_cr else read  # two reads may tear a CRLF apart
         after_cr = read.endswith("\r")
-        *whole, rest = piece.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        for line in whole:
-            yield "".join([*waiting, line])
+        if "\r" in piece:
+            piece = piece.replace("\r\n", "\n").replace("\r", "\n")
+        *whole, rest = piece.split("\n")
+        if whole:
+            whole[0] = "".join([*waiting, whole[0]])
             waiting.clear()
+            yield whole
         waiting.append(rest)
     if any(waiting):
-        yield "".join(waiting)
+        yield ["".join(waiting)]
 
 
-def _events(lines: Iterator[str]) -> Iterator[str]:
+def _events(lines: Iterator[list[str]]) -> Iterator[str]:
     held: list[str] = []
-    for line in lines:
+    for line in chain.from_iterable(lines):
         if line.startswith("data:"):
             held.append(line[5:].removeprefix(" "))
         elif not line and held:

@@ -43,9 +43,20 @@ FINISH: Final[dict[str, Finish]] = {
 _THINKING: Final = ("reasoning_content", "reasoning")
 
 
+#: The fields of a piece of an answer that hold words, and those of a call that are no extra of its server.
+_WORDS: Final = frozenset({"content", "refusal", *_THINKING})
+_USUAL: Final = frozenset({"index", "id", "type", "function"})
+
+#: The fields of a payload that a whole answer has too.
+_HEAD: Final = ("id", "model", "created")
+
+_decoded: Final = json.JSONDecoder().decode  # what `json.loads` does, without its questions: this is run for each token
+
+
 @dataclass(slots=True)
 class _Call:
-    index: int
+    place: int  # in the reply
+    index: int  # the server's
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
@@ -71,7 +82,16 @@ class _Choice:
     thinking_field: str = ""
     refusal: list[str] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
+    latest: dict[int, _Call] = field(default_factory=dict)  # the server's index -> the call last begun under it
     finish: list[str] = field(default_factory=list)
+
+    def begin(self, index: Any) -> _Call:
+        """A new call."""
+        place = len(self.calls)
+        call = _Call(place, index if isinstance(index, int) else place)
+        self.calls.append(call)
+        self.latest[call.index] = call
+        return call
 
 
 class Accumulator:
@@ -98,14 +118,17 @@ class Accumulator:
             payload = _parsed(payload)
         if not isinstance(payload, dict):
             raise ProviderError(f"the model server sent something that is not a JSON object: {str(payload)[:200]}", kind="protocol")
-        if error := failure(payload):
+        choices = payload.get("choices")
+        if ("error" in payload or not choices) and (error := failure(payload)):
             raise error
-        for key in ("id", "model", "created"):
-            if payload.get(key):
-                self._head.setdefault(key, payload[key])
-        self._usage = _usage_of(payload) or self._usage
+        if len(self._head) < len(_HEAD):
+            for key in _HEAD:
+                if payload.get(key):
+                    self._head.setdefault(key, payload[key])
+        if "usage" in payload or "x_groq" in payload:
+            self._usage = _usage_of(payload) or self._usage
         pieces: list[Piece] = []
-        for choice in _entries(payload.get("choices")):
+        for choice in _entries(choices):
             pieces += self._choice(choice)
         return tuple(pieces)
 
@@ -140,19 +163,24 @@ class Accumulator:
 
     def _choice(self, form: JSON) -> list[Piece]:
         number = form.get("index") or 0
-        choice = self._choices.setdefault(number, _Choice())
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = self._choices[number] = _Choice()
         delta: JSON = form.get("message") or form.get("delta") or {}
-        pieces = [
-            *self._thinking(choice, delta, number),
-            *(self._text(choice.text, "text", part, number) for part in _texts(delta.get("content"))),
-            *(self._text(choice.refusal, "refusal", part, number) for part in _texts(delta.get("refusal"))),
-        ]
+        pieces = [] if _WORDS.isdisjoint(delta) else self._words(choice, delta, number)
         calls = delta.get("tool_calls") or ([{"function": delta["function_call"]}] if delta.get("function_call") else [])
         for entry in _entries(calls):
             pieces += self._call(choice, entry, number)
         if form.get("finish_reason"):
             choice.finish.append(str(form["finish_reason"]))
         return pieces
+
+    def _words(self, choice: _Choice, delta: JSON, number: int) -> list[Piece]:
+        return [
+            *self._thinking(choice, delta, number),
+            *[self._text(choice.text, "text", part, number) for part in _texts(delta.get("content"))],
+            *[self._text(choice.refusal, "refusal", part, number) for part in _texts(delta.get("refusal"))],
+        ]
 
     @staticmethod
     def _text(held: list[str], kind: Any, text: str, number: int) -> Piece:
@@ -172,22 +200,17 @@ class Accumulator:
     def _call(self, choice: _Choice, entry: JSON, number: int) -> list[Piece]:
         function: JSON = entry.get("function") or {}
         name, arguments = function.get("name") or "", _argument_text(function.get("arguments"))
-        call = _place(choice.calls, entry, name, arguments)
+        call = _continued(choice, entry, name, arguments) or choice.begin(entry.get("index"))
         pieces: list[Piece] = []
-        position = len(choice.calls)
-        if call is None:
-            call = _Call(entry["index"] if isinstance(entry.get("index"), int) else position)
-            choice.calls.append(call)
-        else:
-            position = choice.calls.index(call)
         call.id = call.id or str(entry.get("id") or "")
-        call.extra |= {key: value for key, value in entry.items() if key not in {"index", "id", "type", "function"} and value}
-        if new := _new_name(call, name):
-            pieces.append(Piece("call", new, index=position, choice=number))
+        if not _USUAL.issuperset(entry):
+            call.extra |= {key: value for key, value in entry.items() if key not in _USUAL and value}
+        if name and (new := _new_name(call, name)):
+            pieces.append(Piece("call", new, call.place, number))
             call.name += new
         if arguments:
             call.arguments.append(arguments)
-            pieces.append(Piece("arguments", arguments, index=position, choice=number))
+            pieces.append(Piece("arguments", arguments, call.place, number))
         return pieces
 
     # --------------------------------------------------------------------------------------------------- the whole
@@ -237,8 +260,8 @@ class Accumulator:
 
 def _parsed(payload: str) -> Any:
     try:
-        return json.loads(payload)
-    except ValueError:
+        return _decoded(payload)
+    except (ValueError, RecursionError):
         return payload
 
 
@@ -258,13 +281,14 @@ def _argument_text(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else dumps(arguments)
 
 
-def _place(calls: list[_Call], entry: JSON, name: str, arguments: str) -> _Call | None:
+def _continued(choice: _Choice, entry: JSON, name: str, arguments: str) -> _Call | None:
     """The call that a fragment belongs to, ``None`` where it begins a new one."""
+    calls = choice.calls
     given, index = str(entry.get("id") or ""), entry.get("index")
     if given and (same := next((call for call in reversed(calls) if call.id == given), None)):
         return None if name and same.whole and arguments and index != same.index else same
     if isinstance(index, int):
-        found = next((call for call in reversed(calls) if call.index == index), None)
+        found = choice.latest.get(index)
     else:
         found = calls[-1] if calls and not given else None
     if found is None or (given and found.id):  # a new id under an old index: some servers give every call index 0
