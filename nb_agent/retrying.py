@@ -98,7 +98,7 @@ class Patience:
 def _told(error: ProviderError, attempt: int) -> ProviderError:
     """The same error, with how often it was tried and when the server wants to see the request again."""
     said = [f"tried {attempt} times"] if attempt > 1 else []
-    said += [f"the server asks to come back in {math.ceil(error.retry_after)} s"] if error.retry_after else []
+    said += [f"the server asks to come back in {math.ceil(error.retry_after)} s"] if error.retry_after and error.retryable else []
     if said:
         error.args = (joined(str(error), "; ".join(said)),)
     return error

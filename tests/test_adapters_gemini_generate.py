@@ -321,8 +321,10 @@ def test_a_malformed_call_is_an_error_with_its_words_and_no_call(content, cases)
 
 def test_every_finish_reason_of_the_reference_has_its_meaning():
     known = {reason.value for reason in types.FinishReason} - {"FINISH_REASON_UNSPECIFIED"}
-    assert known == FINISH.keys()
+    assert known == FINISH.keys() - {"FUNCTION_CALL"}
     for raw, finish in FINISH.items():
+        if raw == "FUNCTION_CALL":
+            continue  # the next test
         assert adapter.decode(answer({"text": "x"}, finish=raw)).finish == finish
 
 

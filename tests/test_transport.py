@@ -74,7 +74,7 @@ def test_the_address_and_the_key_are_added_here():
 
 
 def test_without_a_key_no_authorization_is_sent():
-    assert "authorization" not in send(httpx.Response(200), key=None)[1].headers
+    assert "authorization" not in send(httpx.Response(200, content=b"{}"), key=None)[1].headers
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_a_connection_that_breaks_off_in_the_answer_is_told_from_one_that_never_
 
 
 def test_the_time_that_is_left_of_the_run_limits_the_wait():
-    _, request = send(httpx.Response(200), until=Clock().time + 5)
+    _, request = send(httpx.Response(200, content=b"{}"), until=Clock().time + 5)
     assert 0 < request.extensions["timeout"]["read"] <= 5
 
 
 def test_a_key_is_cleaned_of_white_space_around_it():
-    assert send(httpx.Response(200), key=f" {KEY}\n")[1].headers["authorization"] == f"Bearer {KEY}"
+    assert send(httpx.Response(200, content=b"{}"), key=f" {KEY}\n")[1].headers["authorization"] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize("key", ["", "  ", "sk-a b", "sk-ä", "sk-\x00"])
@@ -226,7 +226,7 @@ def test_an_address_with_no_host_or_no_such_port_is_refused_before_anything_is_s
 
 
 def test_a_query_of_the_address_stays_behind_the_path():
-    _, request = send(httpx.Response(200), base_url="https://x.test/openai/deployments/d?api-version=2024-10-21")
+    _, request = send(httpx.Response(200, content=b"{}"), base_url="https://x.test/openai/deployments/d?api-version=2024-10-21")
     assert str(request.url) == "https://x.test/openai/deployments/d/chat/completions?api-version=2024-10-21"
 
 

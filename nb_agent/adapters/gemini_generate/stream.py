@@ -23,6 +23,7 @@ __all__ = ["FINISH", "STATUS", "Accumulator"]
 #: The server's own word -> ours. A word that is not here is never taken for "stop".
 FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
+    "FUNCTION_CALL": "stop",  # said by servers that imitate the format; the call itself decides
     "MAX_TOKENS": "length",
     "CONTINUATION": "paused",
     "SAFETY": "content_filter",

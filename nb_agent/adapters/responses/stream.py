@@ -232,6 +232,9 @@ class Accumulator:
 
     def _finish(self, items: list[Item]) -> Finish:
         said = self._reason() if self._status == "incomplete" else self._status
+        if self._status == "incomplete" and not said:
+            self._notices.append("the server did not say why the response is incomplete; it is taken for the output limit")
+            return "length"
         finish = FINISH.get(said, "error")
         if finish == "error":
             self._notices.append(f"the server ended with a status that is not known or not whole: {self._raw()!r}")
