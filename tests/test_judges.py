@@ -207,9 +207,10 @@ def test_calls_of_aimock_run_and_it_reads_their_results(ask, aimock, tools, flow
     assert [len(reply.message.tool_calls) for reply in run.replies] == [*map(len, rounds), 0]
     assert sorted(tools.ran) == sorted(name for names in rounds for name in names)
     results = [message for message in heard(aimock) if message["role"] == "tool"]
-    assert [message["content"] for message in results] == [
-        part.text for message in run.messages for part in message.parts if isinstance(part, ToolResult)
-    ]
+    given = [message["content"] for message in results]
+    if wire == "gemini_generate":  # a result is an object there, and aimock keeps it as it is
+        given = [json.loads(text)["output"] for text in given]
+    assert given == [part.text for message in run.messages for part in message.parts if isinstance(part, ToolResult)]
     assert len({message["tool_call_id"] for message in results}) == len(results)
 
 
