@@ -79,11 +79,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where a run stops by itself: after so many requests, so many seconds (``None``: never), or texts that were cut off."""
+    """Where a run stops by itself: after so many requests, so many seconds (``None``: never), or answers that were not whole."""
 
     rounds: int = 10
     seconds: float | None = 30.0
     continuations: int = 3  # how often a text that was cut off at the output limit is asked to go on
+    repeats: int = 2  # how often an answer that broke off is asked for again
 
 
 @dataclass(slots=True)
@@ -130,7 +131,28 @@ class _Run:
         return "max_rounds"
 
     def reply(self, number: int, request: Request) -> Generator[Event, Answer, Reply]:
-        """Send a request, pass its pieces on, and put the whole reply into the history."""
+        """Send a request, pass its pieces on, and put the whole reply into the history.
+
+        An answer that breaks off is asked for again: nothing of it was shown as done, and none of its calls has run.
+        """
+        attempt = 1
+        while True:
+            try:
+                reply, seconds, first = yield from self.attempt(number, request)
+            except _BrokenError as broken:
+                if attempt > self.limits.repeats or self.time_is_up():
+                    raise broken.error from None
+                self.turns.said.clear()
+                yield Retrying(number, f"{broken.error.kind.replace('_', ' ')} ({broken.error})", 0.0, attempt)
+                attempt += 1
+            else:
+                break
+        self.turns.reply(reply.message)
+        yield ReplyDone(number, reply, seconds=seconds, first=first)
+        return reply
+
+    def attempt(self, number: int, request: Request) -> Generator[Event, Answer, tuple[Reply, float, float | None]]:
+        """One sending of a request, and the reading of its answer: the reply, its seconds, and those until the first piece."""
         began, first = self.clock(), None
         sent = iter(self.send(request))
         try:
@@ -141,20 +163,17 @@ class _Run:
                 try:
                     payload, pieces = next(reading)
                 except StopIteration as end:
-                    reply: Reply = end.value
-                    break
+                    return end.value, self.clock() - began, first
+                except ProviderError as error:
+                    raise (_BrokenError(error) if error.kind in _BROKEN else error) from None
                 first = self.clock() - began if first is None else first
-                for piece in pieces:
-                    if piece.kind in _SAID and not piece.choice:
-                        self.turns.said.append(piece.text)
                 if pieces:
+                    self.turns.said += [piece.text for piece in pieces if piece.kind in {"text", "refusal"} and not piece.choice]
                     yield Delta(number, pieces, payload)
+                self.watch_time()
         finally:
             if isinstance(sent, Generator):
                 sent.close()  # at once: an interrupt's traceback would keep the connection open
-        self.turns.reply(reply.message)
-        yield ReplyDone(number, reply, seconds=self.clock() - began, first=first)
-        return reply
 
     def call(self, number: int, reply: Reply) -> Generator[Event, Answer, None]:
         """Ask about all calls of a reply, run those that may run, and put their results into the history in the calls' order."""
@@ -197,6 +216,18 @@ _SAID: Final = frozenset({"text", "refusal"})
 
 class _TimeIsUpError(Exception):
     pass
+
+
+class _BrokenError(Exception):
+    """An answer broke off, or could not be read, after it had begun."""
+
+    def __init__(self, error: ProviderError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+#: Kinds of error that say that an answer did not come whole.
+_BROKEN = frozenset({"stream_interrupted", "protocol"})
 
 
 def _started(number: int, sent: Iterator[bytes | Waiting]) -> Generator[Event, Answer, tuple[bytes, ...]]:

@@ -466,21 +466,22 @@ BROKEN = {
 @in_each_format
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_text_that_breaks_after_any_chunk_is_whole_or_an_error(llmock, tell, fault, wire):
-    errors = 0
+    noticed = 0
     for chunk in range(1, 16):
         llmock.reset().reply(TEXT, times=None)
         getattr(llmock, fault)(after_chunks=chunk)
         run, error = tell(wire)
         if error is None:
             assert (run.reason, run.text) == ("stop", TEXT), chunk
+            noticed += len(llmock.requests) > 1
         else:
-            errors += 1
+            noticed += 1
             assert error.kind in BROKEN[fault], (chunk, error)
             assert TEXT.startswith(run.text), chunk
         if llmock.requests[0].fault is None:
             break  # there are no more chunks than that
     assert chunk > 5
-    assert errors or len(llmock.requests) > 1
+    assert noticed
 
 
 @in_each_format
@@ -516,16 +517,16 @@ def test_a_stream_that_breaks_after_a_call_runs_it_no_second_time(llmock, tell, 
     assert error.kind in BROKEN[fault] if error else run.text == TEXT
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a stream that breaks off is not asked for again, although nothing was shown as done"
-)
 @in_each_format
 @pytest.mark.parametrize("fault", BROKEN)
 def test_the_verdict_on_a_stream_that_breaks_off_has_no_finding(llmock, tell, fault, wire):
     llmock.reply(TEXT, times=None)
     getattr(llmock, fault)(after_chunks=2)
-    tell(wire)
-    assert findings(llmock) == []
+    run, error = tell(wire)
+    # llmock warns of garbled chunks whenever the answer was read to its end, and takes no note that it was asked for again
+    told = {"malformed_chunk_ignored"} if fault == "corrupt" and len(llmock.requests) > 1 else set()
+    assert set(findings(llmock)) <= told
+    assert (error, run.text) == (None, TEXT)
 
 
 @in_each_format

@@ -7,7 +7,7 @@ import pytest
 
 from nb_agent.adapters.chat_completions import stream as chat_stream
 from nb_agent.errors import HistoryError, ProviderError
-from nb_agent.events import Delta, Refuse, ReplyDone, RequestReady, RunEnded, RunStarted, Step, ToolAsked, ToolDone
+from nb_agent.events import Delta, Refuse, ReplyDone, RequestReady, Retrying, RunEnded, RunStarted, Step, ToolAsked, ToolDone
 from nb_agent.loop import Limits, Target, pull, run
 from nb_agent.messages import Message, Text, ToolCall, ToolResult
 from nb_agent.values import from_json, to_json
@@ -260,6 +260,30 @@ def test_a_failing_server_ends_the_run_with_an_event_and_then_the_error():
     with pytest.raises(ProviderError, match="no slots"):
         pull(running, events.append)
     assert (events[-1].reason, events[-1].error, events[-1].history) == ("error", "no slots", ())
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again_and_nothing_of_it_stays():
+    server = Server(streamed("Let me ")[:1], streamed("hello"))
+    events = go(server)
+    assert kinds(events) == [RunStarted, RequestReady, Delta, Retrying, Delta, ReplyDone, RunEnded]
+    assert (len(server.requests), events[-1].text) == (2, "hello")
+    assert server.requests[0] is server.requests[1]
+
+
+def test_a_call_of_an_answer_that_breaks_off_never_runs_and_that_of_the_next_runs_once():
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}
+    half = [f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'tool_calls': [call]}}]})}\n\n".encode()]
+    calls = Calls()
+    go(Server(half, said("", ("f", '{"a":1}'), finish="tool_calls"), said("done")), calls=calls)
+    assert calls.made == [("f", '{"a":1}')]
+
+
+def test_asking_again_is_bounded_and_the_last_text_is_kept():
+    events, server = [], Server(streamed("Let me ")[:1])
+    with pytest.raises(ProviderError) as caught:
+        pull(run("hi", target=Target("m"), send=server, calls=Calls()), events.append)
+    assert (caught.value.kind, len(server.requests)) == ("stream_interrupted", 3)
+    assert [message.text for message in events[-1].history] == ["hi", "Let me "]
 
 
 def test_whatever_else_goes_wrong_the_run_has_an_end_and_a_valid_history():

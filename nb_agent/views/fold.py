@@ -106,7 +106,8 @@ class Fold:
 
     def _retrying(self, event: events.Retrying) -> list[Change]:
         shown = {"reason": _capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
-        return [["set", self._round("retries", len(self.state["rounds"][-1]["retries"])), shown]]
+        told = ["set", self._round("retries", len(self.state["rounds"][-1]["retries"])), shown]
+        return [["set", self._round("live"), None], told]  # what had come of an answer that broke off comes again
 
     def _delta(self, event: events.Delta) -> list[Change]:
         path = self._round("live")

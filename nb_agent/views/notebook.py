@@ -119,6 +119,8 @@ class _Lines:
             self._write("".join(piece.text for piece in event.pieces if piece.kind == "text" and not piece.choice))
         elif isinstance(event, events.ReplyDone) and not self._in_line and event.reply.message.text:
             self._write(event.reply.message.text)  # it did not come piece by piece
+        elif isinstance(event, events.Retrying):
+            self._say(f"[{text.waited({'reason': event.reason, 'seconds': event.seconds, 'attempt': event.attempt})}]")
         elif isinstance(event, events.ToolAsked):
             self._say(f"→ {event.call.name}({event.call.arguments})")
         elif isinstance(event, events.ToolDone):
