@@ -67,7 +67,7 @@ ABOUT_SETTINGS: Final = (
 )
 ABOUT_ERRORS: Final = (
     "Any other status from 400 on is a `bad_request`, from 500 on a `server` error. A request is tried again at most twice, "
-    "after the wait that the server asks for, and only before anything of its answer was shown."
+    "after the wait that the server asks for; of an answer that broke off nothing is kept, and none of its calls has run."
 )
 
 
