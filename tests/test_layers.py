@@ -18,7 +18,7 @@ LAYERS = [
     ["history", "turns", "tokens", "adapters"],
     ["loop"],
     ["background"],
-    ["transport", "retrying", "network", "recording", "tools"],
+    ["transport", "retrying", "network", "rechunking", "recording", "tools"],
     ["mock", "mcp"],
     ["providers"],
     ["views"],

@@ -103,7 +103,7 @@ def test_a_failing_server_is_an_error_of_the_right_kind(fault, kind):
 
 
 def test_what_is_no_json_in_a_stream_is_an_error():
-    with pytest.raises(ProviderError, match="not a JSON object"):
+    with pytest.raises(ProviderError, match="broken JSON"):
         run("broken_json")
 
 

@@ -5,13 +5,11 @@ Each format has the same four names: ``request``, ``Accumulator`` (``feed``, ``d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterable
 from types import ModuleType
 from typing import Any, Final
 
 from nb_agent.adapters import anthropic_messages, chat_completions, gemini_generate, responses, sse
-from nb_agent.errors import ProviderError
 from nb_agent.messages import Piece, Reply
 
 __all__ = ["WIRES", "receive"]
@@ -35,15 +33,8 @@ def receive(wire: str, chunks: Iterable[bytes], *, turn: int = 0) -> Generator[t
     accumulator = adapter.Accumulator(turn=turn)
     for payload, whole in sse.payloads(chunks):
         if whole:  # the server did not stream, asked or unasked
-            reply: Reply = adapter.decode(_document(payload), turn=turn)
+            reply: Reply = adapter.decode(sse.parsed(payload), turn=turn)
             return reply
         yield payload, accumulator.feed(payload)
     reply = accumulator.done()
     return reply
-
-
-def _document(payload: str) -> Any:
-    try:
-        return json.loads(payload)
-    except (ValueError, RecursionError):
-        raise ProviderError(f"the model server sent broken JSON: {payload[:200]!r}", kind="stream_interrupted") from None

@@ -99,7 +99,7 @@ def joined(words: str, more: str) -> str:
 # ------------------------------------------------------------------------------------------------------- what a body says
 
 
-def _parsed(content: bytes) -> Any:
+def _parsed(content: bytes | str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ def _with_details(words: str, inner: Mapping[str, Any], names: tuple[str, ...]) 
     metadata = inner.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None  # OpenRouter
     if raw:
-        said.append(_fault(_parsed(raw.encode()) or raw).words if isinstance(raw, str) else _fault(raw).words)
+        said.append(_fault(_parsed(raw) or raw).words if isinstance(raw, str) else _fault(raw).words)
     entries = [entry for detail in _details(inner) for entry in _entries(detail)]
     fields = [entry.get("field") or entry.get("quotaId") for entry in entries] + [inner.get("param")]
     missing = [name for name in fields if isinstance(name, str) and name and name not in words]

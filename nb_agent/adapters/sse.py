@@ -7,10 +7,20 @@ are joined, a line that begins with a colon is a comment. Reads may end anywhere
 from __future__ import annotations
 
 import codecs
+import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Any, Final
 
-__all__ = ["payloads"]
+from nb_agent.errors import ProviderError
+
+__all__ = ["parsed", "payloads"]
+
+_value_of: Final = json.JSONDecoder().decode  # what `json.loads` does, without its questions: this is run for each token
+#: Brackets inside brackets. No model server nests deeper, and Python cannot walk through much more.
+_DEEPEST: Final = 100
+_STRINGS: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def payloads(chunks: Iterable[bytes]) -> Iterator[tuple[str, bool]]:
@@ -42,7 +52,7 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _lines(text: Iterable[str]) -> Iterator[list[str]]:
-    """The lines that each read brings to their end, without it; a last line that nothing ends counts too: some servers forget it."""
+    """The lines that each read ends, without their ends; a last line that nothing ends counts too, since some servers forget it."""
     waiting: list[str] = []
     after_cr = False
     for read in text:
@@ -70,3 +80,28 @@ def _events(lines: Iterator[list[str]]) -> Iterator[str]:
             held = []
     if held:
         yield "\n".join(held)
+
+
+def parsed(payload: str) -> Any:
+    """The JSON value of a payload.
+
+    Raises:
+        ProviderError: it is no JSON, such as an event that a broken connection cut in two, or nested without measure.
+    """
+    try:
+        value = _value_of(payload)
+    except (ValueError, RecursionError):
+        words = f"the model server sent broken JSON: {payload[:200]!r}"
+        raise ProviderError(words, kind="stream_interrupted") from None
+    if payload.count("[") + payload.count("{") > _DEEPEST and _is_deep(payload):
+        raise ProviderError(f"the model server sent JSON that is nested more than {_DEEPEST} deep", kind="protocol")
+    return value
+
+
+def _is_deep(payload: str) -> bool:
+    """Whether brackets stand in brackets beyond measure."""
+    depth = most = 0
+    for bracket in re.findall(r"[\[\]{}]", _STRINGS.sub("", payload)):
+        depth += 1 if bracket in "[{" else -1
+        most = max(most, depth)
+    return most > _DEEPEST

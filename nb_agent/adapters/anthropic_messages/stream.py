@@ -7,11 +7,11 @@ for each reply.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from nb_agent.adapters import sse
 from nb_agent.adapters.anthropic_messages.words import FINISH, failed, refused, sound, spent
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish, Message, Opaque, Part, Piece, Reply, Text, Thinking, ToolCall
@@ -86,7 +86,7 @@ class Accumulator:
             if payload.strip() == "[DONE]":  # no event of this API, but some imitating servers send it
                 self._ended = True
                 return ()
-            payload = _parsed(payload)
+            payload = sse.parsed(payload)
         if not isinstance(payload, dict):
             raise ProviderError(f"the model server sent something that is not a JSON object: {str(payload)[:200]}", kind="protocol")
         kind = payload.get("type")
@@ -115,8 +115,8 @@ class Accumulator:
             self._finish(str(raw or ""), message),
             raw_finish=str(raw) if raw else None,
             usage=spent(self._usage),
-            id=self._head.get("id"),
-            model=self._head.get("model"),
+            id=_text(self._head.get("id")),
+            model=_text(self._head.get("model")),
             body=self._body([form for _, form, _ in blocks]),
             notices=tuple(self._notices),
         )
@@ -267,13 +267,10 @@ class Accumulator:
         return {**self._head, "content": content} | ({"usage": self._usage} if self._usage else {})
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 def _index(payload: JSON) -> int | None:
     index = payload.get("index")
     return index if isinstance(index, int) else None
-
-
-def _parsed(payload: str) -> Any:
-    try:
-        return json.loads(payload)
-    except (ValueError, RecursionError):
-        return payload

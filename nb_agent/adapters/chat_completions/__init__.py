@@ -34,8 +34,8 @@ __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
 PATH: Final = "/chat/completions"
 
-_PICTURES: Final = (NAME, "pictures")  # key of a message's memo: the images that have to follow it
-_FOREIGN: Final = (NAME, "foreign")  # likewise: whether something of it cannot be sent
+#: Key of a message's memo, where there is something: images that have to follow it, and whether some of it cannot be sent.
+_APART: Final = f"{NAME} apart"
 _IMAGE_FOLLOWS: Final = "(the image is in the next user message)"  # a tool message can only hold text
 
 
@@ -55,12 +55,13 @@ def request(
         settings: further body fields, in the words of this format, which are the neutral ones too.
     """
     fields, notices = _settings(settings or {}, model)
-    body: JSON = {"model": model, "messages": _messages(history)}
+    messages, foreign = _messages(history)
+    body: JSON = {"model": model, "messages": messages}
     if definitions:
         body["tools"] = [_definition(definition) for definition in definitions]
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    if True in [message.memo[_FOREIGN] for message in history]:  # no call for each message
+    if foreign:
         notices = (*notices, "reasoning of another wire format was left out")
     return Request(NAME, PATH, body | fields, stream, notices)
 
@@ -78,22 +79,31 @@ def _settings(settings: JSON, model: str) -> tuple[JSON, tuple[str, ...]]:
     return kept, tuple(f"{name} was left out, because {model} refuses it" for name in left_out)
 
 
-def _messages(history: Sequence[Message]) -> list[Encoded]:
-    """One entry a message; the images of a group of results follow the group in a user message."""
-    for message in history:
-        if NAME not in message.memo:
-            message.memo[NAME] = Encoded(_WRITE[message.role](message))
-            message.memo[_PICTURES] = tuple(_images(message)) if message.role == "tool" else ()
-            message.memo[_FOREIGN] = any(map(_is_foreign, message.parts))
+def _messages(history: Sequence[Message]) -> tuple[list[Encoded], bool]:
+    """One entry a message, and whether something was left out; the images of a group of results follow it in a user message."""
     items: list[Encoded] = []
     pictures: tuple[Image, ...] = ()
+    foreign = False
     for message in history:
+        memo = message.memo
+        if NAME not in memo:
+            _remember(message)
         if pictures and message.role != "tool":
             items.append(_pictures(pictures))
             pictures = ()
-        items += (message.memo[NAME],)
-        pictures += message.memo[_PICTURES]
-    return [*items, _pictures(pictures)] if pictures else items
+        items += (memo[NAME],)  # and no call: a long history costs next to nothing
+        if _APART in memo:
+            more, left_out = memo[_APART]
+            pictures, foreign = pictures + more, foreign or left_out
+    return ([*items, _pictures(pictures)] if pictures else items), foreign
+
+
+def _remember(message: Message) -> None:
+    """Put into a message's memo what it has become, so that a long history costs next to nothing."""
+    message.memo[NAME] = Encoded(_WRITE[message.role](message))
+    pictures, foreign = tuple(_images(message)) if message.role == "tool" else (), any(map(_is_foreign, message.parts))
+    if pictures or foreign:
+        message.memo[_APART] = pictures, foreign
 
 
 def _images(message: Message) -> Iterator[Image]:

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from nb_agent.adapters import sse
 from nb_agent.adapters.refusals import failure
 from nb_agent.errors import ProviderError
 from nb_agent.messages import Finish, Message, Part, Piece, Reply, Text, Thinking, ToolCall
@@ -50,8 +51,6 @@ _USUAL: Final = frozenset({"index", "id", "type", "function"})
 #: The fields of a payload that a whole answer has too.
 _HEAD: Final = ("id", "model", "created")
 
-_decoded: Final = json.JSONDecoder().decode  # what `json.loads` does, without its questions: this is run for each token
-
 
 @dataclass(slots=True)
 class _Call:
@@ -71,7 +70,7 @@ class _Call:
         """Whether the arguments are a finished JSON object, so that nothing can be missing from them."""
         try:
             return isinstance(json.loads(self.text), dict)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
 
 
@@ -115,7 +114,7 @@ class Accumulator:
             if payload.strip() == "[DONE]":
                 self._ended = True
                 return ()
-            payload = _parsed(payload)
+            payload = sse.parsed(payload)
         if not isinstance(payload, dict):
             raise ProviderError(f"the model server sent something that is not a JSON object: {str(payload)[:200]}", kind="protocol")
         choices = payload.get("choices")
@@ -152,8 +151,8 @@ class Accumulator:
             finish,
             raw_finish=chosen.finish[0] if chosen.finish else None,
             usage=_usage(self._usage),
-            id=self._head.get("id"),
-            model=self._head.get("model"),
+            id=_text(self._head.get("id")),
+            model=_text(self._head.get("model")),
             body=self._body(),
             others=others,
             notices=tuple(self._notices),
@@ -162,11 +161,15 @@ class Accumulator:
     # ------------------------------------------------------------------------------------------------- one choice
 
     def _choice(self, form: JSON) -> list[Piece]:
-        number = form.get("index") or 0
+        number = form.get("index")
+        if not isinstance(number, int):
+            number = 0
         choice = self._choices.get(number)
         if choice is None:
             choice = self._choices[number] = _Choice()
-        delta: JSON = form.get("message") or form.get("delta") or {}
+        delta = form.get("message") or form.get("delta")
+        if not isinstance(delta, dict):
+            delta = {}
         pieces = [] if _WORDS.isdisjoint(delta) else self._words(choice, delta, number)
         calls = delta.get("tool_calls") or ([{"function": delta["function_call"]}] if delta.get("function_call") else [])
         for entry in _entries(calls):
@@ -198,8 +201,8 @@ class Accumulator:
     # --------------------------------------------------------------------------------------------------- one call
 
     def _call(self, choice: _Choice, entry: JSON, number: int) -> list[Piece]:
-        function: JSON = entry.get("function") or {}
-        name, arguments = function.get("name") or "", _argument_text(function.get("arguments"))
+        function = _object(entry.get("function"))
+        name, arguments = _text(function.get("name")) or "", _argument_text(function.get("arguments"))
         call = _continued(choice, entry, name, arguments) or choice.begin(entry.get("index"))
         pieces: list[Piece] = []
         call.id = call.id or str(entry.get("id") or "")
@@ -258,11 +261,17 @@ class Accumulator:
         return {"object": "chat.completion", **self._head, "choices": choices} | ({"usage": self._usage} if self._usage else {})
 
 
-def _parsed(payload: str) -> Any:
-    try:
-        return _decoded(payload)
-    except (ValueError, RecursionError):
-        return payload
+def _object(value: Any) -> JSON:
+    """The object, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _entries(content: Any) -> list[JSON]:
@@ -287,10 +296,7 @@ def _continued(choice: _Choice, entry: JSON, name: str, arguments: str) -> _Call
     given, index = str(entry.get("id") or ""), entry.get("index")
     if given and (same := next((call for call in reversed(calls) if call.id == given), None)):
         return None if name and same.whole and arguments and index != same.index else same
-    if isinstance(index, int):
-        found = choice.latest.get(index)
-    else:
-        found = calls[-1] if calls and not given else None
+    found = choice.latest.get(index) if isinstance(index, int) else calls[-1] if calls and not given else None
     if found is None or (given and found.id):  # a new id under an old index: some servers give every call index 0
         return None
     return None if name and arguments and found.whole else found
@@ -318,7 +324,7 @@ def _message_body(choice: _Choice) -> JSON:
 
 
 def _usage_of(payload: JSON) -> JSON | None:
-    usage = payload.get("usage") or (payload.get("x_groq") or {}).get("usage")
+    usage = payload.get("usage") or _object(payload.get("x_groq")).get("usage")
     return usage if isinstance(usage, dict) else None
 
 
@@ -326,17 +332,17 @@ def _usage(form: JSON | None) -> Usage | None:
     """OpenAI counts cached tokens into ``prompt_tokens`` and reasoning into ``completion_tokens``; our buckets are disjoint."""
     if form is None:
         return None
-    read, written = form.get("prompt_tokens_details") or {}, form.get("completion_tokens_details") or {}
-    cached = read.get("cached_tokens", form.get("prompt_cache_hit_tokens"))
-    stored, reasoning = read.get("cache_write_tokens"), written.get("reasoning_tokens")
+    read, written = _object(form.get("prompt_tokens_details")), _object(form.get("completion_tokens_details"))
+    cached = _number(read.get("cached_tokens", form.get("prompt_cache_hit_tokens")))
+    stored, reasoning = _number(read.get("cache_write_tokens")), _number(written.get("reasoning_tokens"))
     return Usage(
-        input=_less(form.get("prompt_tokens"), cached, stored),
+        input=_less(_number(form.get("prompt_tokens")), cached, stored),
         cache_read=cached,
         cache_write=stored,
-        output=_less(form.get("completion_tokens"), reasoning),
+        output=_less(_number(form.get("completion_tokens")), reasoning),
         reasoning=reasoning,
     )
 
 
 def _less(whole: int | None, *parts: int | None) -> int | None:
-    return None if whole is None else whole - sum(part or 0 for part in parts)
+    return None if whole is None else max(0, whole - sum(part or 0 for part in parts))

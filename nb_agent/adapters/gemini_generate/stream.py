@@ -7,10 +7,10 @@ reply without a finish reason was cut off. One `Accumulator` for each reply. `ge
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from nb_agent.adapters import sse
 from nb_agent.adapters.gemini_generate.parts import NAME, argument_text, read, read_call
 from nb_agent.adapters.refusals import failure
 from nb_agent.errors import ProviderError
@@ -111,15 +111,12 @@ class Accumulator:
         Raises:
             ProviderError: it is an error, or no JSON object.
         """
-        try:
-            if isinstance(payload, str):
-                if payload.strip() == "[DONE]":  # Gemini sends none, but gateways do
-                    self._ended = True
-                    return ()
-                payload = json.loads(payload)
-            return tuple(piece for body in (payload if isinstance(payload, list) else [payload]) for piece in self._taken(body))
-        except (ValueError, RecursionError):
-            raise ProviderError(f"the model server sent broken JSON: {str(payload)[:200]!r}", kind="stream_interrupted") from None
+        if isinstance(payload, str):
+            if payload.strip() == "[DONE]":  # Gemini sends none, but gateways do
+                self._ended = True
+                return ()
+            payload = sse.parsed(payload)
+        return tuple(piece for body in (payload if isinstance(payload, list) else [payload]) for piece in self._taken(body))
 
     def done(self, *, whole: bool = False) -> Reply:
         """The reply, when the stream has ended; ``whole`` says that it was one document.

@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from nb_agent.adapters.model_names import reasons
-from nb_agent.adapters.responses.items import NAME, call_item, message_items
+from nb_agent.adapters.responses.items import NAME, call_item, message_items, word
 from nb_agent.adapters.responses.stream import Accumulator
 from nb_agent.messages import (
     Definition,
@@ -269,7 +269,7 @@ def segments(body: JSON) -> list[Segment]:
 
 
 def _item_segments(item: JSON, place: int, *, current: bool) -> Iterator[Segment]:
-    kind = item.get("type") or "message"
+    kind = word(item.get("type")) or "message"
     if kind in ("function_call", "custom_tool_call"):
         for key in ("name", "arguments" if kind == "function_call" else "input"):
             yield Segment("tool_calls", str(item.get(key) or ""), message=place)
@@ -278,7 +278,7 @@ def _item_segments(item: JSON, place: int, *, current: bool) -> Iterator[Segment
     elif kind == "reasoning":
         yield from _texts([*(item.get("summary") or ()), *(item.get("content") or ())], "assistant", place)
     elif kind == "message":
-        part = _PART_OF_ROLE.get(item.get("role", ""), "user" if current else "history")
+        part = _PART_OF_ROLE.get(word(item.get("role")), "user" if current else "history")
         yield from _texts(item.get("content"), part, place)
 
 

@@ -9,10 +9,10 @@ event to event, indices that do not move, an empty list at the end) was read off
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from nb_agent.adapters import sse
 from nb_agent.adapters.responses.ends import FINISH, failed, usage
 from nb_agent.adapters.responses.items import ARGUMENTS, CALL, PARTS, Item, entries, word
 from nb_agent.errors import ProviderError
@@ -69,7 +69,7 @@ class Accumulator:
         if isinstance(payload, str):
             if payload.strip() == "[DONE]":  # OpenRouter sends it after the end; it vouches for nothing
                 return ()
-            payload = _parsed(payload)
+            payload = sse.parsed(payload)
         if not isinstance(payload, dict):
             raise ProviderError(f"the model server sent something that is not a JSON object: {str(payload)[:200]}", kind="protocol")
         kind = payload.get("type")
@@ -289,10 +289,3 @@ def _same(left: list[Item], form: JSON, place: int) -> Item | None:
 def _place(payload: JSON, field: str) -> int:
     place = payload.get("summary_index" if field == "summary" else "content_index")
     return place if isinstance(place, int) else 0
-
-
-def _parsed(payload: str) -> Any:
-    try:
-        return json.loads(payload)
-    except (ValueError, RecursionError):
-        return payload
