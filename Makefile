@@ -25,6 +25,9 @@ docs: .venv/lab ## the reference tables, from the code
 
 bench: .venv/test ## the ratios that benchmarks/README.md explains
 	$(BIN)/python benchmarks/start.py --check
+	$(BIN)/python benchmarks/loop.py --check
+	$(BIN)/python benchmarks/stream.py --check
+	$(BIN)/python benchmarks/tools.py --check
 
 clean:
 	rm -rf .venv demo screenshots .pytest_cache .mypy_cache .ruff_cache
@@ -32,7 +35,7 @@ clean:
 .PHONY: tools
 tools:
 	@command -v $${CHROMIUM:-chromium} >/dev/null || { echo "The browser tests need Chromium: apt-get install chromium fonts-noto-cjk fonts-noto-color-emoji (or set CHROMIUM)"; exit 1; }
-	@command -v node >/dev/null || { echo "The JavaScript tests need Node 20 or newer: apt-get install nodejs"; exit 1; }
+	@command -v node >/dev/null && command -v npm >/dev/null || { echo "The JavaScript tests and one judge need Node 20 or newer with npm: apt-get install nodejs npm"; exit 1; }
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it with PYTHON=/path/to/python"; exit 1; }

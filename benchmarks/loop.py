@@ -10,46 +10,55 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from measuring import FLOOR, OURS, THEIRS, Bench, Cost, Row, main, middle, ratio, started
+from measuring import FLOOR, OURS, THEIRS, Cost, Row, main, middle, ratio, started
 from server import Script
 
 BAR, AIM, GROWTH = 1.3, 1.0, 1.25
+RESULTS = (("2 KB results", "fetch"), ("short results", "count"))
 
 
 def pace(stamps: Sequence[float]) -> float:
     """CPU seconds from one tool call to the next: a request, its answer and the call."""
-    return statistics.median(later - earlier for earlier, later in zip(stamps, stamps[1:], strict=False))
+    return statistics.median(later - earlier for earlier, later in pairwise(stamps))
 
 
-def growth(cost: Cost) -> float:
-    """The last ten requests against the first ten."""
-    return pace(cost["stamps"][-11:]) / pace(cost["stamps"][:11])
+def first_ten(cost: Cost) -> float:
+    return pace(cost["stamps"][:11])
 
 
-def round_rows(bench: Bench, runs: int, rounds: int) -> Iterator[Row]:
-    script = Script(rounds, "fetch")
-    taken = bench.turns(runs, script, (OURS, THEIRS, FLOOR))
+def last_ten(cost: Cost) -> float:
+    return pace(cost["stamps"][-11:])
 
-    def milliseconds(side: str) -> str:
-        return f"{middle(taken[side]) * 1e3 / (rounds + 1):.2f} ms"
 
-    name = f"CPU per request, {rounds} rounds"
-    yield Row(f"{name} / httpx loop (aim: {AIM})", milliseconds(OURS), milliseconds(THEIRS), ratio(taken[OURS], taken[THEIRS]), BAR)
-    yield Row(f"{name} / httpx, pieces joined", milliseconds(OURS), milliseconds(FLOOR), ratio(taken[OURS], taken[FLOOR]))
-    if rounds >= 20:
-        for side, bar in ((OURS, GROWTH), (THEIRS, None)):
-            first, last = (
-                middle(taken[side], lambda cost, part=part: pace(cost["stamps"][part])) for part in (slice(11), slice(-11, None))
-            )
-            name = f"last ten requests / first ten, {side}"
-            yield Row(name, f"{last * 1e3:.2f} ms", f"{first * 1e3:.2f} ms", middle(taken[side], growth), bar)
+def shown(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms"
+
+
+def cost_rows(taken: dict[str, list[Cost]], rounds: int, results: str) -> Iterator[Row]:
+    ours, theirs, floor = (shown(middle(taken[side]) / (rounds + 1)) for side in (OURS, THEIRS, FLOOR))
+    name = f"CPU per request, {rounds} rounds, {results}"
+    yield Row(f"{name} / httpx loop (aim: {AIM})", ours, theirs, ratio(taken[OURS], taken[THEIRS]), BAR)
+    yield Row(f"{name} / httpx, pieces joined", ours, floor, ratio(taken[OURS], taken[FLOOR]))
+
+
+def growth_rows(taken: dict[str, list[Cost]], results: str, bar: float | None) -> Iterator[Row]:
+    for side, costs in taken.items():
+        last, first = middle(costs, last_ten), middle(costs, first_ten)
+        growth = middle(costs, lambda cost: last_ten(cost) / first_ten(cost))
+        name = f"last ten requests / first ten, {results}, {side}"
+        yield Row(name, shown(last), shown(first), growth, bar if side == OURS else None)
 
 
 def rows(runs: int) -> Iterator[Row]:
-    with started(OURS, THEIRS, FLOOR) as bench:
-        for rounds in (10, 100):
-            yield from round_rows(bench, runs, rounds)
+    sides = (OURS, THEIRS, FLOOR)
+    with started(*sides) as bench:
+        for results, tool in RESULTS:
+            for rounds in (10, 100):
+                taken = bench.turns(runs, Script(rounds, tool), sides)
+                yield from cost_rows(taken, rounds, results)
+            yield from growth_rows(taken, results, GROWTH if tool == "count" else None)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/server.py     # prints its port, then serves until its input ends
 
 It keeps nothing about its clients: the script stands in the address (`Script.path`), and the round is the number of results that
-the request holds. A reply is built once and is then a look-up and one write. Requests are not checked: what is measured is a client.
+the request holds. A reply is built once and is then a look-up and one write. Requests are not checked: a client is measured.
 """
 
 from __future__ import annotations

@@ -54,6 +54,16 @@ def fetch(number: int) -> str:
     return f"page {number}: {PAGE}"[:2048]
 
 
+def count(number: int) -> str:
+    """Count one further.
+
+    Args:
+        number: where to begin
+    """
+    METER.stamps.append(time.process_time())
+    return str(number + 1)
+
+
 def save(content: str) -> str:
     """Save a text.
 
@@ -86,7 +96,7 @@ async def await_(number: int) -> str:
     return f"waited {number}"
 
 
-TOOLS: dict[str, Callable[..., Any]] = {made.__name__: made for made in (fetch, save, wait, await_)}
+TOOLS: dict[str, Callable[..., Any]] = {made.__name__: made for made in (fetch, count, save, wait, await_)}
 
 
 def by_hand(name: str) -> dict[str, Any]:

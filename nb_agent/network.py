@@ -27,6 +27,7 @@ import httpcore
 import httpx
 
 from nb_agent.errors import ProviderError, TimeLimitError
+from nb_agent.rechunking import Chunks
 from nb_agent.retrying import Waits
 
 __all__ = ["Watch", "body_of", "broken", "pooled", "request_for", "time_is_up"]
@@ -173,11 +174,19 @@ def _client() -> httpx.Client:
     except (ValueError, ImportError) as error:  # a SOCKS proxy needs a package more
         words = f"a proxy that the environment names cannot be used: {error}"
         raise ProviderError(words, kind="network", retryable=False) from None
+    client._cookies = _NoCookies()  # noqa: SLF001  httpx copies the jar that it is given
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001  httpx has no public place for a backend
         with contextlib.suppress(AttributeError):  # without it, limits are as exact as httpx's own
             transport._pool._network_backend = _Backend()  # type: ignore[union-attr]  # noqa: SLF001  likewise
     atexit.register(client.close)
     return client
+
+
+class _NoCookies(httpx.Cookies):
+    """A jar that stays empty: no request sends any, and looking for them takes a tenth of a request's time."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        """Keep none."""
 
 
 def request_for(client: httpx.Client, url: str, content: bytes, headers: dict[str, str], watch: Watch) -> httpx.Request:
@@ -212,14 +221,21 @@ class _Backend(httpcore.SyncBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A socket whose waits end when their allowance does."""
+    """A socket whose waits end when their allowance does, and whose answers come in as few chunks as reads."""
 
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
+        self._chunks = Chunks()
         self.close = inner.close  # type: ignore[method-assign]  # nothing to add
         self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]  # likewise
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        while read := self._read(max_bytes, timeout):
+            if merged := self._chunks.merged(read):
+                return merged
+        return b""
+
+    def _read(self, max_bytes: int, timeout: float | None) -> bytes:
         if not isinstance(timeout, Allowance):
             return self._inner.read(max_bytes, timeout)
         ends = timeout.ends()
@@ -232,6 +248,7 @@ class _Stream(httpcore.NetworkStream):
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._chunks.begin()
         self._inner.write(buffer, _left(timeout))
 
     def start_tls(

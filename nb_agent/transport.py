@@ -41,6 +41,11 @@ _KEYS: Final = {
 _HEADERS: Final = {"anthropic_messages": {"anthropic-version": "2023-06-01"}}
 #: Wire format -> what a server's bare address is completed with.
 _ROOTS: Final = {"gemini_generate": "/v1beta"}
+#: Characters from which on a key is no word of a language.
+_NO_WORD: Final = 16
+#: Wire formats whose vendor's own client adds the version itself, so that people write addresses without it.
+_VERSIONED: Final = frozenset({"anthropic_messages", "gemini_generate"})
+_VERSION: Final = re.compile(r"/v\d\w*$")
 
 #: Ends of paths that belong to a request and that people copy together with the address.
 _ENDS: Final = re.compile(r"/(chat/completions|responses|messages|models/[^/]+:\w+)$")
@@ -83,7 +88,9 @@ def address(base_url: str, wire: str = "chat_completions") -> str:
         shown = re.sub(r"//[^/@]*@", "//", base_url)  # a password may stand there
         raise SettingError(f"base_url {shown!r} is no address; write it like 'http://127.0.0.1:8000/v1'")
     path = _ENDS.sub("", parts.path.rstrip("/"))
-    return urlunsplit((parts.scheme, parts.netloc, path or _ROOTS.get(wire, "/v1"), parts.query, ""))
+    if not path or (wire in _VERSIONED and not _VERSION.search(path)):
+        path += _ROOTS.get(wire, "/v1")
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def _has_port(netloc: str) -> bool:
@@ -159,11 +166,12 @@ class Transport:
 
         end = math.inf if until is None else until
         begun = yield from self._patience.until_begun(lambda: self._begin(request, end), lambda: end - self._clock())
-        key = self._key.reveal().encode() if self._key else None
+        key = self._long_key()
+        over = begun.watch.run_is_over
         with closing(begun.response), self._translated(begun.watch):
             for chunk in chain((begun.first,), begun.rest):
                 yield chunk.replace(key, b"***") if key else chunk  # some servers repeat what they were sent
-                if begun.watch.run_is_over():
+                if over():
                     raise time_is_up(begun.watch, self.server)
 
     def _begin(self, request: Request, end: float) -> _Begun:
@@ -174,7 +182,7 @@ class Transport:
         if watch.run_is_over():
             raise time_is_up(watch, self.server)
         with self._translated(watch), ExitStack() as failing:
-            client = self._client or pooled()
+            client = self._client = self._client or pooled()  # once: looking for proxies eight times takes its time
             made = request_for(client, self._url(request.path), request.content, self._headers(request), watch)
             response = client.send(made, stream=True)
             failing.callback(response.close)
@@ -182,6 +190,8 @@ class Transport:
                 raise self._refused(request, response)
             chunks = response.iter_bytes()
             first = next(chunks, b"")
+            if not first:
+                raise ProviderError(f"{self.server} answered with nothing at all", kind="stream_interrupted")
             if first.lstrip().startswith(b"<"):
                 raise _web_page(first, self.server)
             watch.heard = True
@@ -217,6 +227,11 @@ class Transport:
             return words
         key = self._key.reveal()
         return words.replace(key, "***").replace(quote(key, safe=""), "***")
+
+    def _long_key(self) -> bytes | None:
+        """The key, where it is long enough to be no word: local servers take any, and an answer may well have "ollama" in it."""
+        key = self._key.reveal().encode() if self._key else b""
+        return key if len(key) >= _NO_WORD else None
 
     def _url(self, path: str) -> str:
         base, _, query = self.base_url.partition("?")

@@ -6,6 +6,8 @@ The buckets are disjoint, so they can be added; ``None`` means that the provider
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Final
 
 from nb_agent.values import Value
 
@@ -32,7 +34,7 @@ class Usage(Value):
     reasoning: int | None = None  # written, but hidden
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(_sum(getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(Usage)))
+        return Usage(*map(_sum, _BUCKETS(self), _BUCKETS(other)))
 
     @property
     def input_tokens(self) -> int | None:
@@ -48,3 +50,6 @@ class Usage(Value):
     def total_tokens(self) -> int | None:
         """Input and output."""
         return _sum(self.input_tokens, self.output_tokens)
+
+
+_BUCKETS: Final = attrgetter(*(entry.name for entry in fields(Usage)))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 __all__ = ["JSON", "Encoded", "Value", "dumps", "encode", "from_json", "to_json"]
 
 JSON: TypeAlias = dict[str, Any]
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.dumps` would make one each time
 
 
 def dumps(value: Any) -> str:
@@ -20,7 +22,7 @@ def dumps(value: Any) -> str:
     >>> dumps({"town": "京都", "n": 1})
     '{"town":"京都","n":1}'
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 class Value:
@@ -96,17 +98,27 @@ def encode(value: Any) -> bytes:
     >>> encode({"messages": [Encoded(role="user", content="hi")], "stream": True})
     b'{"messages":[{"role":"user","content":"hi"}],"stream":true}'
     """
+    return b"".join(_fragments(value))  # once: a long history is not copied anew for each bracket around it
+
+
+def _fragments(value: Any) -> list[bytes]:
     if isinstance(value, Encoded):
-        return value.content
-    if isinstance(value, list):
+        return [value.content]
+    if isinstance(value, list) and value:
         try:
             parts = [part.content for part in value]  # a long history: no call for each message
         except AttributeError:
             parts = [encode(part) for part in value]
-        return b"[" + b",".join(parts) + b"]"
-    if isinstance(value, dict):
-        return b"{" + b",".join(_utf8(dumps(key)) + b":" + encode(part) for key, part in value.items()) + b"}"
-    return _utf8(dumps(value))
+        fragments = [b","] * (2 * len(parts) + 1)
+        fragments[1::2] = parts
+        fragments[0], fragments[-1] = b"[", b"]"
+        return fragments
+    if isinstance(value, dict) and value:
+        fragments = []
+        for key, part in value.items():
+            fragments += [b"," if fragments else b"{", _utf8(dumps(key)), b":", *_fragments(part)]
+        return [*fragments, b"}"]
+    return [_utf8(dumps(value))]
 
 
 def _utf8(text: str) -> bytes:
