@@ -99,6 +99,7 @@ class _Run:
     stream: bool
     limits: Limits
     clock: Callable[[], float]
+    pause: Callable[[float], None]
     idle: Callable[[], None] | None
     turns: Turns
     notices: tuple[str, ...]
@@ -143,7 +144,9 @@ class _Run:
                 if attempt > self.limits.repeats or self.time_is_up():
                     raise broken.error from None
                 self.turns.said.clear()
-                yield Retrying(number, f"{broken.error.kind.replace('_', ' ')} ({broken.error})", 0.0, attempt)
+                seconds = _PAUSE * 2 ** (attempt - 1)
+                yield Retrying(number, f"{broken.error.kind.replace('_', ' ')} ({broken.error})", seconds, attempt)
+                self.pause(seconds)
                 attempt += 1
             else:
                 break
@@ -226,6 +229,8 @@ class _BrokenError(Exception):
         self.error = error
 
 
+#: Seconds before an answer that broke off is asked for again; twice as long the next time.
+_PAUSE = 0.25
 #: Kinds of error that say that an answer did not come whole.
 _BROKEN = frozenset({"stream_interrupted", "protocol"})
 
@@ -251,6 +256,7 @@ def run(
     stream: bool = True,
     limits: Limits | None = None,
     clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
     idle: Callable[[], None] | None = None,
 ) -> Generator[Event, Answer, None]:
     """Run ``prompt`` to its end. The last event is always `RunEnded`.
@@ -263,7 +269,7 @@ def run(
     messages, notices = mend((*history, Message.of("user", prompt)))
     turns = Turns(list(messages), prompt=len(messages) - 1)
     limits, began = limits or Limits(), clock()
-    this = _Run(target, send, calls, definitions, settings, stream, limits, clock, idle, turns, notices, began)
+    this = _Run(target, send, calls, definitions, settings, stream, limits, clock, pause, idle, turns, notices, began)
     reason: Ending
     trouble: BaseException | None = None
     try:

@@ -79,7 +79,7 @@ class Server:
 
 def go(server, prompt="hi", history=(), *, answer=lambda _: None, calls=None, **options):
     events = []
-    running = run(prompt, history, target=Target("m"), send=server, calls=calls or Calls(), **options)
+    running = run(prompt, history, target=Target("m"), send=server, calls=calls or Calls(), pause=lambda _: None, **options)
     pull(running, events.append, answer=answer)
     return events
 
@@ -280,9 +280,10 @@ def test_a_call_of_an_answer_that_breaks_off_never_runs_and_that_of_the_next_run
 
 def test_asking_again_is_bounded_and_the_last_text_is_kept():
     events, server = [], Server(streamed("Let me ")[:1])
+    pauses = []
     with pytest.raises(ProviderError) as caught:
-        pull(run("hi", target=Target("m"), send=server, calls=Calls()), events.append)
-    assert (caught.value.kind, len(server.requests)) == ("stream_interrupted", 3)
+        pull(run("hi", target=Target("m"), send=server, calls=Calls(), pause=pauses.append), events.append)
+    assert (caught.value.kind, len(server.requests), pauses) == ("stream_interrupted", 3, [0.25, 0.5])
     assert [message.text for message in events[-1].history] == ["hi", "Let me "]
 
 

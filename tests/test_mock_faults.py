@@ -81,6 +81,7 @@ def test_of_two_choices_one_is_chosen_and_only_its_call_is_made():
     done = run("two_choices")
     assert MADE == ["Berlin"]
     assert len(done.replies[0].others) == 1
+    assert 'choice 2 was not chosen: get_weather({"city":"Berlin"})' in str(done)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ class Soak:
             stream=self.random.randrange(4) > 0,
             limits=Limits(6, 30.0),
             clock=lambda: self.now,
+            pause=self.sleep,
         )
         try:
             pull(running, see)

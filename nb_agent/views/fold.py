@@ -138,7 +138,7 @@ class Fold:
             "usage": _usage(reply.usage),
             "seconds": event.seconds,
             "first": event.first,
-            "notices": _capped(list(reply.notices)),
+            "notices": _capped([*reply.notices, *_not_chosen(reply.others)]),
         }
         return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
 
@@ -207,6 +207,15 @@ def _capped(value: Any) -> Any:
     if isinstance(value, list):
         return [_capped(part) for part in value]
     return value
+
+
+def _not_chosen(others: tuple[Message, ...]) -> list[str]:
+    """A line for each further choice of ``n > 1``: it is shown, and nothing in it is ever run."""
+    asked = [", ".join(f"{call.name}({call.arguments})" for call in other.tool_calls) for other in others]
+    return [
+        f"choice {n} was not chosen: {other.text}{' ' if other.text and calls else ''}{calls}"
+        for n, (other, calls) in enumerate(zip(others, asked, strict=True), 2)
+    ]
 
 
 def _steps(steps: tuple[events.Step, ...]) -> list[JSON]:
