@@ -6,7 +6,7 @@ PORT ?= 8888
 .PHONY: lab test demo notebooks docs bench clean
 
 lab: .venv/lab ## JupyterLab on the tour
-	$(BIN)/jupyter lab --port $(PORT) notebooks/00_tour.ipynb
+	$(BIN)/jupyter lab --port $(PORT) $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_tour.ipynb
 
 test: tools .venv/test ## everything that CI checks
 	$(BIN)/ruff check .

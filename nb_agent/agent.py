@@ -18,6 +18,7 @@ from nb_agent.mcp import Hub
 from nb_agent.messages import Message
 from nb_agent.run import Run, counted
 from nb_agent.tools.calling import Caller
+from nb_agent.tools.results import MOST_CHARACTERS
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.transport import Secret
 from nb_agent.values import JSON
@@ -196,7 +197,7 @@ class Agent:
             self.history,
             target=target,
             send=lambda request: send(request, until),
-            calls=Caller(toolbox),
+            calls=Caller(toolbox, most_characters=_longest_result(target.window)),
             definitions=toolbox.definitions,
             settings=self.settings,
             stream=self.stream if stream is None else stream,
@@ -212,6 +213,11 @@ class Agent:
     def _remember(self, event: Event) -> None:
         if isinstance(event, RunEnded):
             self._history = tuple(message for message in event.history if message.role != "system" or message.text != self.system)
+
+
+def _longest_result(window: int | None) -> int:
+    """Characters of a tool's result that are sent: none may fill half of a small window, even where a token is two characters."""
+    return MOST_CHARACTERS if window is None else min(MOST_CHARACTERS, 3 * window // 4)
 
 
 def _known(settings: JSON) -> JSON:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from nb_agent import Agent, Run, mock, tool
+from nb_agent import Agent, Run, mock, tokens, tool
 from nb_agent.errors import ProviderError, SettingError, ToolDefinitionError
 from nb_agent.events import Delta, RequestReady, ToolAsked, ToolDone
 
@@ -251,6 +251,20 @@ def test_whoever_answers_the_events_decides_what_is_sent_and_what_runs(monkeypat
     Agent(tools=[get_weather]).run("weather", answer=lambda event: asked.append(type(event)))
     assert asked.count(RequestReady) == 2
     assert asked.count(ToolAsked) == 1
+
+
+def test_a_huge_result_is_cut_so_that_it_does_not_fill_the_window(monkeypatch, cases):
+    def list_rows() -> str:
+        """List rows."""
+        return "\n".join(f"row {n}" for n in range(1, 100_001))
+
+    sent = answers(monkeypatch, said("", ("list_rows", "{}")), said("done"))
+    run = Agent(tools=[list_rows]).run("rows?")
+    text = sent[1].body["messages"][-1]["content"]
+    assert tokens.count(text) <= cases["H19"]["expect"]["sent_result"]["tokens_at_most"]
+    assert "row 1\n" in text
+    assert "row 100000" in text
+    assert run.reason == "stop"
 
 
 def test_a_script_prints_nothing(capsys):
