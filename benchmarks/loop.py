@@ -43,12 +43,12 @@ def cost_rows(taken: dict[str, list[Cost]], rounds: int, results: str) -> Iterat
     yield Row(f"{name} / httpx, pieces joined", ours, floor, ratio(taken[OURS], taken[FLOOR]))
 
 
-def growth_rows(taken: dict[str, list[Cost]], results: str, bar: float | None) -> Iterator[Row]:
+def growth_rows(taken: dict[str, list[Cost]], results: str) -> Iterator[Row]:
     for side, costs in taken.items():
         last, first = middle(costs, last_ten), middle(costs, first_ten)
         growth = middle(costs, lambda cost: last_ten(cost) / first_ten(cost))
         name = f"last ten requests / first ten, {results}, {side}"
-        yield Row(name, shown(last), shown(first), growth, bar if side == OURS else None)
+        yield Row(name, shown(last), shown(first), growth, GROWTH if side == OURS else None)
 
 
 def rows(runs: int) -> Iterator[Row]:
@@ -58,7 +58,7 @@ def rows(runs: int) -> Iterator[Row]:
             for rounds in (10, 100):
                 taken = bench.turns(runs, Script(rounds, tool), sides)
                 yield from cost_rows(taken, rounds, results)
-            yield from growth_rows(taken, results, GROWTH if tool == "count" else None)
+            yield from growth_rows(taken, results)
 
 
 if __name__ == "__main__":
