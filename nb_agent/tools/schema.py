@@ -15,7 +15,7 @@ import re
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, get_args, overload
 
 from pydantic import ValidationError
 
@@ -28,7 +28,10 @@ from nb_agent.tools.functions import docstrings_of, is_in_class, name_of, names_
 from nb_agent.tools.parameters import Parameter, parameters_of, schema_of
 from nb_agent.values import JSON
 
-__all__ = ["ArgumentsError", "Tool", "tool"]
+__all__ = ["ArgumentsError", "Tier", "Tool", "ToolOptions", "tool"]
+
+#: What a tool may do: only look, change something that can be put right, or do harm.
+Tier: TypeAlias = Literal["read", "write", "danger"]
 
 #: What the APIs take as a name. With any other one they refuse the whole request.
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -40,27 +43,46 @@ class ArgumentsError(AgentError, ValueError):
     """The arguments of a call do not fit; the text names each bad parameter and what was expected."""
 
 
+class ToolOptions(TypedDict, total=False):
+    """What may be said of a tool where it is made (see `tool`)."""
+
+    name: str | None
+    description: str | None
+    main_thread: bool
+    tier: Tier | None
+    time_limit: float | None
+    untrusted: bool
+    strict: bool | None
+
+
 class Tool:
     """A function that a model may ask for. It is still called like the function.
 
     Attributes:
         name: what the model calls it.
         definition: what the model is told of it.
+        options: what was said of it where it was made.
         main_thread: whether it has to run in the thread of the cell, as pyplot and sqlite connections must.
+        tier: what it may do (`Tier`); ``None`` where nobody said.
+        time_limit: seconds after which a call is left behind, ``None`` for what the run sets.
+        untrusted: whether its results are words of strangers, such as a web page.
         bound: ``False`` for a method that was not taken from an object, and cannot be called by a model.
     """
 
     __wrapped__: Callable[..., Any]
 
-    def __init__(
-        self, function: Callable[..., Any], *, name: str | None = None, description: str | None = None, main_thread: bool = False
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
         plain: Any = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
         functools.update_wrapper(self, plain, updated=())
+        name = options.get("name")
         self.name = _checked(name_of(plain) if name is None else name)
-        self.main_thread = main_thread
+        self.options = _checked_options(options, self.name)
+        self.main_thread = options.get("main_thread", False)
+        self.tier = options.get("tier")
+        self.time_limit = options.get("time_limit")
+        self.untrusted = options.get("untrusted", False)
         self._function = plain
-        self._description = description
+        self._description = options.get("description")
         #: What __get__ binds it to: "object", "class" or nothing.
         self._binds = "class" if isinstance(function, classmethod) else "object" if is_in_class(function) else ""
         self._define(skip_first=None if self._binds == "object" else bool(self._binds))
@@ -74,7 +96,7 @@ class Tool:
         text = described.text if self._description is None else inspect.cleandoc(self._description)
         self._parameters = parameters_of(signature, described, names_of(self._function), self.name)
         self._placed = tuple(entry for entry in signature.parameters.values() if entry.kind is entry.POSITIONAL_ONLY)
-        self.definition = Definition(self.name, text, schema_of(self._parameters))
+        self.definition = Definition(self.name, text, schema_of(self._parameters), self.options.get("strict"))
 
     @property
     def description(self) -> str:
@@ -135,7 +157,9 @@ class Tool:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tool):
             return NotImplemented
-        return self is other or (self._function == other._function and self.definition == other.definition)
+        return self is other or (
+            self._function == other._function and (self.definition, self.options) == (other.definition, other.options)
+        )
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -145,44 +169,50 @@ class Tool:
 
 
 @overload
-def tool(
-    function: None = None, /, *, name: str | None = None, description: str | None = None, main_thread: bool = False
-) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(function: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], Tool]: ...
 @overload
-def tool(
-    function: Callable[..., Any], /, *, name: str | None = None, description: str | None = None, main_thread: bool = False
-) -> Tool: ...
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    main_thread: bool = False,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+def tool(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> Tool: ...
+def tool(function: Any = None, /, **options: Unpack[ToolOptions]) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function: ``@tool``, ``@tool(name="…")`` or ``tool(function)``.
 
     Args:
-        function: anything that can be called; a tool is given back as it is.
-        name: what the model calls it; without one, the function's own name.
-        description: what it does; without one, the docstring says it. Parameters are described by the docstring either way.
-        main_thread: run it in the thread of the cell, one after the other, as pyplot and sqlite connections need it.
+        function: anything that can be called; a tool is given back as it is, with the further options where there are any.
+        options:
+            ``name``: what the model calls it; without one, the function's own name.
+            ``description``: what it does; without one, the docstring says it. Parameters are described by the docstring either way.
+            ``main_thread``: run it in the thread of the cell, one after the other, as pyplot and sqlite connections need it.
+            ``tier``: ``"read"``, ``"write"`` or ``"danger"``, which the policy of a run decides by (see `guards.policy`).
+            ``time_limit``: seconds after which a call is left behind and the model is told so.
+            ``untrusted``: its results are words of strangers, such as a web page, and are framed as such for the model.
+            ``strict``: whether providers that can are asked to hold the arguments to the schema.
 
     Raises:
         ToolDefinitionError: the name or a parameter cannot be told to a model.
     """
     if function is None:
-        return lambda decorated: tool(decorated, name=name, description=description, main_thread=main_thread)
+        return lambda decorated: tool(decorated, **options)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, Tool):  # @classmethod over @tool, from Python 3.13
         function = function.__func__.__get__(function.__self__)
     if isinstance(function, Tool):
-        if name is None and description is None and not main_thread:
+        if not options:
             return function
-        name, description = name or function.name, description or function.description
-        main_thread, function = main_thread or function.main_thread, function._function  # noqa: SLF001  the same class
-    if not callable(function) and not isinstance(function, (staticmethod, classmethod)):
+        said: Any = function.options | {key: value for key, value in options.items() if value is not None}
+        return Tool(function._function, **said)  # noqa: SLF001  the same class
+    if not (callable(function) or isinstance(function, (staticmethod, classmethod))):
         raise ToolDefinitionError(f"{function!r} cannot be called; a tool is made of a function: @tool above it, or tool(function)")
-    return Tool(function, name=name, description=description, main_thread=main_thread)
+    return Tool(function, **options)
+
+
+def _checked_options(options: ToolOptions, name: str) -> ToolOptions:
+    for key in options:
+        if key not in ToolOptions.__annotations__:
+            raise ToolDefinitionError(f"{name}: a tool has no option {key!r}; there are {', '.join(ToolOptions.__annotations__)}")
+    tier, seconds = options.get("tier"), options.get("time_limit")
+    if tier is not None and tier not in get_args(Tier):
+        raise ToolDefinitionError(f"{name}: tier={tier!r} is none of {', '.join(get_args(Tier))}")
+    if seconds is not None and not seconds > 0:
+        raise ToolDefinitionError(f"{name}: time_limit={seconds!r} is no number of seconds above 0")
+    return options
 
 
 def _checked(name: str) -> str:
