@@ -15,16 +15,37 @@ if TYPE_CHECKING:
     from nb_agent.agent import Agent
     from nb_agent.comparison import compare
     from nb_agent.errors import AgentError, ToolError
+    from nb_agent.guards.masking import Masks
+    from nb_agent.guards.policy import Policy
+    from nb_agent.guards.repeats import idempotency_key
     from nb_agent.run import Run
+    from nb_agent.tools.pictures import image
     from nb_agent.tools.schema import tool
 
 __version__ = "0.1.0"
-__all__ = ["Agent", "AgentError", "Run", "ToolError", "compare", "load_ipython_extension", "tool", "unload_ipython_extension"]
+__all__ = [
+    "Agent",
+    "AgentError",
+    "Masks",
+    "Policy",
+    "Run",
+    "ToolError",
+    "compare",
+    "idempotency_key",
+    "image",
+    "load_ipython_extension",
+    "tool",
+    "unload_ipython_extension",
+]
 
 _HOMES = {
     "Agent": "nb_agent.agent",
     "compare": "nb_agent.comparison",
+    "idempotency_key": "nb_agent.guards.repeats",
+    "image": "nb_agent.tools.pictures",
     "AgentError": "nb_agent.errors",
+    "Masks": "nb_agent.guards.masking",
+    "Policy": "nb_agent.guards.policy",
     "Run": "nb_agent.run",
     "ToolError": "nb_agent.errors",
     "tool": "nb_agent.tools.schema",

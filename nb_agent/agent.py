@@ -6,23 +6,31 @@ What it does not do is in the modules it names: the loop decides, the transport 
 from __future__ import annotations
 
 import difflib
+import functools
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from nb_agent import loop, providers
 from nb_agent.errors import SettingError
-from nb_agent.events import Answer, Event, RunEnded
+from nb_agent.events import Answer, Event, RequestReady, RunEnded, Stop
+from nb_agent.guards.masking import Masks, secrets_of
+from nb_agent.guards.policy import Policy, PolicyLike
+from nb_agent.guards.repeats import Repeats
 from nb_agent.mcp import Hub
-from nb_agent.messages import Message
+from nb_agent.messages import Image, Message, Text
 from nb_agent.run import Run, counted
 from nb_agent.tools.calling import Caller
-from nb_agent.tools.results import MOST_CHARACTERS
+from nb_agent.tools.capture import captured
+from nb_agent.tools.pictures import image
+from nb_agent.tools.results import MOST_TOKENS
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.transport import Secret
 from nb_agent.values import JSON
-from nb_agent.views import notebook
+from nb_agent.views import notebook, outputs
+from nb_agent.views.asking import Ask, Leave, by_input
 
 __all__ = ["SETTINGS", "Agent"]
 
@@ -51,7 +59,10 @@ SETTINGS: Final = frozenset(
     }
 )
 
-_NAMED: Final = ("model", "tools", "system", "base_url", "api_key", "wire", "stream", "max_rounds", "time_limit")
+_NAMED: Final = (
+    *("model", "tools", "system", "base_url", "api_key", "wire", "stream"),
+    *("max_rounds", "time_limit", "tool_time_limit", "max_parallel", "policy", "ask", "masks"),
+)
 
 
 class Agent:
@@ -67,7 +78,12 @@ class Agent:
         wire: the wire format, where it is not the server's usual one (see `adapters.WIRES`).
         stream: whether answers are asked for piece by piece.
         max_rounds: requests after which a run stops.
-        time_limit: seconds after which a run stops, ``None`` for never.
+        time_limit: seconds after which a run stops, ``None`` for never. The time in which a person is asked does not count.
+        tool_time_limit: seconds after which a call of a tool is left behind, where the tool has no limit of its own.
+        max_parallel: calls of one reply that run at the same time.
+        policy: which calls run, which need leave and which are refused (see `guards.policy.Policy.of`).
+        ask: asks a person for leave; without one, `views.asking.by_input`.
+        masks: what is masked in results before a model or a view gets them: names of sets, or `guards.masking.Masks`.
         extra_body: further fields of the request body, sent as they are.
         settings: standard request fields, such as ``temperature``.
 
@@ -76,7 +92,7 @@ class Agent:
         ToolDefinitionError: a function cannot become a tool, or two tools have one name.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each is a setting that people write by its name
         self,
         model: str = "mock",
         tools: Iterable[AnyTool | Callable[..., Any]] = (),
@@ -88,6 +104,11 @@ class Agent:
         stream: bool = True,
         max_rounds: int = 10,
         time_limit: float | None = 30.0,
+        tool_time_limit: float | None = None,
+        max_parallel: int = 32,
+        policy: PolicyLike = None,
+        ask: Ask = by_input,
+        masks: Masks | Iterable[str] = ("keys",),
         extra_body: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
@@ -99,6 +120,11 @@ class Agent:
         self.stream = stream
         self.max_rounds = max_rounds
         self.time_limit = time_limit
+        self.tool_time_limit = tool_time_limit
+        self.max_parallel = max_parallel
+        self.policy = Policy.of(policy)
+        self.ask = ask
+        self.masks = masks if isinstance(masks, Masks) else Masks.of(*masks)
         self.settings: JSON = _known(settings) | dict(extra_body or {})
         self.hub = Hub()
         self.last_run: Run | None = None
@@ -127,6 +153,7 @@ class Agent:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         start_limit: float = 20.0,
+        trusted: bool = False,
     ) -> list[str]:
         """Connect an MCP server, whose tools then belong to every run as ``NAME__TOOL``; their names are returned.
 
@@ -137,7 +164,7 @@ class Agent:
             ServerError: it does not start, or does not answer within ``start_limit`` seconds.
             SettingError: the name or the command cannot work.
         """
-        self.hub.connect(name, command=command, url=url, env=env, cwd=cwd, start_limit=start_limit)
+        self.hub.connect(name, command=command, url=url, env=env, cwd=cwd, start_limit=start_limit, trusted=trusted)
         return [tool.name for tool in self.hub.tools() if tool.connection.name == name]
 
     def close(self) -> None:
@@ -155,12 +182,13 @@ class Agent:
 
     def run(
         self,
-        prompt: str,
+        prompt: str | Sequence[Any],
         *,
         tools: Iterable[AnyTool | Callable[..., Any]] | None = None,
         stream: bool | None = None,
         max_rounds: int | None = None,
         time_limit: float | None = None,
+        policy: PolicyLike = None,
         view: bool = True,
         on_event: Callable[[Event], None] | None = None,
         answer: Callable[[Event], Answer] = lambda _: None,
@@ -170,14 +198,15 @@ class Agent:
         Works where an event loop is running too. In a notebook the run is shown while it goes on, unless ``view`` is false.
 
         Args:
-            prompt: what the user says, sent exactly as it is.
+            prompt: what the user says, sent exactly as it is; or a list of texts and pictures (see `tools.pictures.image`).
             tools: these and no others for this run.
             stream: another setting for this run only.
             max_rounds: another limit for this run only.
             time_limit: another limit for this run only, in seconds.
+            policy: another policy for this run only.
             view: whether a notebook or a terminal shows it.
             on_event: is called with every event.
-            answer: may change a request or a call before it goes on (see `events`).
+            answer: may change a request or a call before it goes on (see `events`). Where it says nothing, the policy asks.
 
         Raises:
             SettingError: a setting cannot work; nothing was sent.
@@ -185,39 +214,95 @@ class Agent:
             ProviderError: the model server failed; `last_run` holds what had come.
             KeyboardInterrupt: it was interrupted; `last_run` holds what had come, and the next run goes on from there.
         """
-        if not prompt.strip():
-            raise SettingError("the prompt is empty; write what the model should do")
+        said = _said(prompt)
         toolbox = self.toolbox() if tools is None else Toolbox(tools)
         target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
         seconds = self.time_limit if time_limit is None else time_limit
-        until = None if seconds is None else time.monotonic() + seconds
+        repeats = Repeats(secrets.token_hex(8))
+        answers = _Answers(answer, Leave(self.ask).answer, repeats)
         run = self.last_run = Run()
+        caller = Caller(
+            toolbox,
+            policy=self.policy if policy is None else Policy.of(policy),
+            masks=self.masks.with_secrets(self._secrets()),
+            repeats=repeats,
+            capture=functools.partial(captured, outputs.shown_by_tool),
+            most_at_once=self.max_parallel,
+            most_seconds=self.tool_time_limit,
+            most_tokens=_longest_result(target.window),
+            model=target.model,
+        )
+        began = answers.clock()
         running = loop.run(
-            prompt,
+            said,
             self.history,
             target=target,
-            send=lambda request: send(request, until),
-            calls=Caller(toolbox, most_characters=_longest_result(target.window)),
+            send=lambda request: send(request, None if seconds is None else began + seconds + answers.held),
+            calls=caller,
             definitions=toolbox.definitions,
             settings=self.settings,
             stream=self.stream if stream is None else stream,
             limits=loop.Limits(self.max_rounds if max_rounds is None else max_rounds, seconds),
+            clock=answers.clock,
         )
         observers = [run.events.append, self._remember, *([on_event] if on_event else [])]
         if view:
-            notebook.pull_shown(running, *observers, count=counted, run=run, answer=answer)
+            notebook.pull_shown(running, *observers, count=counted, run=run, answer=answers)
         else:
-            loop.pull(running, *observers, answer=answer)
+            loop.pull(running, *observers, answer=answers)
         return run
+
+    def _secrets(self) -> tuple[str, ...]:
+        """What no result may hold, whatever it looks like."""
+        return (*secrets_of(os.environ), *(() if self._key is None else (self._key.reveal(),)))
 
     def _remember(self, event: Event) -> None:
         if isinstance(event, RunEnded):
             self._history = tuple(message for message in event.history if message.role != "system" or message.text != self.system)
 
 
+class _Answers:
+    """What a run is answered with: by the caller first, then by a person where leave is needed; a run in circles is stopped.
+
+    Attributes:
+        held: seconds in which the run waited for an answer. They are not its own.
+    """
+
+    def __init__(self, first: Callable[[Event], Answer], leave: Callable[[Event], Answer], repeats: Repeats) -> None:
+        self.held = 0.0
+        self._first = first
+        self._leave = leave
+        self._repeats = repeats
+
+    def clock(self) -> float:
+        """Seconds, without those in which somebody thought about an answer."""
+        return time.monotonic() - self.held
+
+    def __call__(self, event: Event) -> Answer:
+        """The answer to one event."""
+        began = time.monotonic()
+        try:
+            if isinstance(event, RequestReady) and (words := self._repeats.stopped):
+                return Stop("repeated_calls", words)
+            given = self._first(event)
+            return self._leave(event) if given is None else given
+        finally:
+            self.held += time.monotonic() - began
+
+
+def _said(prompt: str | Sequence[Any]) -> Message:
+    if isinstance(prompt, str):
+        parts: list[Text | Image] = [Text(prompt)]
+    else:
+        parts = [Text(part) if isinstance(part, str) else part if isinstance(part, Text) else image(part) for part in prompt]
+    if not any(isinstance(part, Image) or part.text.strip() for part in parts):
+        raise SettingError("the prompt is empty; write what the model should do")
+    return Message("user", tuple(parts))
+
+
 def _longest_result(window: int | None) -> int:
-    """Characters of a tool's result that are sent: none may fill half of a small window, even where a token is two characters."""
-    return MOST_CHARACTERS if window is None else min(MOST_CHARACTERS, 3 * window // 4)
+    """Tokens of a tool's result that are sent: none may fill half of a small window."""
+    return MOST_TOKENS if window is None else min(MOST_TOKENS, window // 3)
 
 
 def _known(settings: JSON) -> JSON:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from nb_agent.messages import Message, Piece, Reply, Request, ToolCall, ToolResult
+from nb_agent.messages import Image, Message, Piece, Reply, Request, ToolCall, ToolResult
 from nb_agent.usage import Usage
 from nb_agent.values import Value
 
@@ -17,6 +17,7 @@ __all__ = [
     "ENDINGS",
     "STEPS",
     "Answer",
+    "Approve",
     "Delta",
     "Ending",
     "Event",
@@ -27,6 +28,7 @@ __all__ = [
     "RunEnded",
     "RunStarted",
     "Step",
+    "Stop",
     "ToolAsked",
     "ToolDone",
     "Waiting",
@@ -42,18 +44,22 @@ ENDINGS: Final[dict[str, str]] = {
     "content_filter": "the provider filtered the answer, or the model refused",
     "max_rounds": "the limit on rounds was reached",
     "time_limit": "the time limit of the run was reached",
+    "repeated_calls": "the model asked for the same calls again and again",
+    "stopped": "the person stopped the run",
     "error": "the model server failed or refused",
     "cancelled": "the run was interrupted",
 }
-Ending: TypeAlias = Literal["stop", "length", "content_filter", "max_rounds", "time_limit", "error", "cancelled"]
+Ending: TypeAlias = Literal[
+    "stop", "length", "content_filter", "max_rounds", "time_limit", "repeated_calls", "stopped", "error", "cancelled"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Value):
-    """How far a call has come: one of `STEPS`, whether it was taken, and why not."""
+    """How far a call has come: one of `STEPS`, whether it was taken, and why not. One that is ``asked`` waits for a person."""
 
     name: str
-    state: Literal["done", "failed", "skipped"] = "done"
+    state: Literal["done", "failed", "skipped", "asked"] = "done"
     note: str = ""
 
 
@@ -71,7 +77,7 @@ class RunStarted(Value):
 
 @dataclass(frozen=True, slots=True)
 class RequestReady(Value):
-    """(?) A request is about to go out. Answer with a `Request` to send that one instead."""
+    """(?) A request is about to go out. Answer with a `Request` to send that one instead, or with `Stop`."""
 
     number: int  # of the round, from 1
     request: Request
@@ -120,23 +126,40 @@ class ReplyDone(Value):
 class ToolAsked(Value):
     """(?) A call is about to run, unless one of its steps has failed already.
 
-    Answer with `Refuse`, with a `ToolCall` to run that one instead, or with a `ToolResult` to take that as what came of it.
+    Answer with `Refuse`, with a `ToolCall` to run that one instead, with a `ToolResult` to take that as what came of it, or with
+    `Stop`. One that ``asks`` runs only where the answer is `Approve`.
     """
 
     number: int
     call: ToolCall
     steps: tuple[Step, ...]
+    asks: str | None = None  # why it needs a person's leave; None where it needs none
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDone(Value):
-    """A call has its result. Calls that run side by side report in the order in which they end."""
+    """A call has its result. Calls that run side by side report in the order in which they end.
+
+    Attributes:
+        result: what the model gets.
+        steps: all seven.
+        seconds: how long the call took.
+        traceback: of a tool that failed; for the person, the model never gets it.
+        whole: the whole text of a result that was cut for the model.
+        printed: what the tool wrote to standard output and standard error.
+        pictures: what it displayed.
+        key: the idempotency key of the call (see `guards.repeats`).
+    """
 
     number: int
     result: ToolResult
     steps: tuple[Step, ...] = ()
     seconds: float | None = field(default=None, compare=False)
-    traceback: str | None = field(default=None, compare=False)  # for the person; the model never gets it
+    traceback: str | None = field(default=None, compare=False)
+    whole: str | None = None
+    printed: str = ""
+    pictures: tuple[Image, ...] = ()
+    key: str = field(default="", compare=False)  # chance is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,5 +181,25 @@ class Refuse(Value):
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Approve(Value):
+    """An answer to a `ToolAsked` that asks: run exactly this call, its name and its arguments, and no other one.
+
+    It may differ from the one that was asked about: then a person has changed it. ``always`` also gives leave to this tool for the
+    rest of the run (see `agent`); the loop itself asks each time.
+    """
+
+    call: ToolCall
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Value):
+    """An answer to the two events that may be answered: the run ends here, with this reason."""
+
+    reason: Ending = "stopped"
+    words: str = ""
+
+
 Event: TypeAlias = RunStarted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
-Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | None
+Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | Approve | Stop | None

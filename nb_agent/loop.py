@@ -18,6 +18,7 @@ from nb_agent.adapters import WIRES, receive
 from nb_agent.errors import ProviderError, TimeLimitError
 from nb_agent.events import (
     Answer,
+    Approve,
     Delta,
     Ending,
     Event,
@@ -28,6 +29,7 @@ from nb_agent.events import (
     RunEnded,
     RunStarted,
     Step,
+    Stop,
     ToolAsked,
     ToolDone,
     Waiting,
@@ -55,6 +57,10 @@ class Prepared(Protocol):
     @property
     def result(self) -> ToolResult | None:
         """What the model is told instead of running it."""
+
+    @property
+    def asks(self) -> str | None:
+        """Why it needs a person's leave, where it does."""
 
 
 class Calls(Protocol):
@@ -117,6 +123,7 @@ class _Run:
             new = tuple(notice for notice in (*self.notices, *request.notices) if notice not in self.told)
             self.told.update(new)
             answer = yield RequestReady(number, request, new)
+            _stop_if_told(answer)
             reply = yield from self.reply(number, answer if isinstance(answer, Request) else request)
             if reply.usage is not None:
                 self.usage = reply.usage if self.usage is None else self.usage + reply.usage
@@ -185,7 +192,9 @@ class _Run:
             prepared = self.calls.prepare(call)
             if reply.finish == "length":
                 prepared = _cut_off(prepared)
-            answer = yield ToolAsked(number, prepared.call, prepared.steps)
+            asks = prepared.asks if prepared.result is None else None
+            answer = yield ToolAsked(number, prepared.call, prepared.steps, asks)
+            _stop_if_told(answer)
             ready.append(_answered(prepared, answer, self.calls))
         for done in self.calls.carry_out(number, ready, idle=self.idle):
             self.turns.results[done.result.call_id] = done.result
@@ -221,6 +230,19 @@ class _TimeIsUpError(Exception):
     pass
 
 
+class _StoppedError(Exception):
+    """Whoever answers events has told the run to end."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.words)
+        self.stop = stop
+
+
+def _stop_if_told(answer: Answer) -> None:
+    if isinstance(answer, Stop):
+        raise _StoppedError(answer)
+
+
 class _BrokenError(Exception):
     """An answer broke off, or could not be read, after it had begun."""
 
@@ -245,7 +267,7 @@ def _started(number: int, sent: Iterator[bytes | Waiting]) -> Generator[Event, A
 
 
 def run(
-    prompt: str,
+    prompt: str | Message,
     history: Sequence[Message] = (),
     *,
     target: Target,
@@ -259,32 +281,36 @@ def run(
     pause: Callable[[float], None] = time.sleep,
     idle: Callable[[], None] | None = None,
 ) -> Generator[Event, Answer, None]:
-    """Run ``prompt`` to its end. The last event is always `RunEnded`.
+    """Run ``prompt``, a text or a user message, to its end. The last event is always `RunEnded`.
 
     Raises:
         HistoryError: the history cannot be sent; before anything is.
         ProviderError: after `RunEnded`, where the model server was the reason.
         KeyboardInterrupt: after `RunEnded`, where the run was interrupted.
     """
-    messages, notices = mend((*history, Message.of("user", prompt)))
+    asked = prompt if isinstance(prompt, Message) else Message.of("user", prompt)
+    messages, notices = mend((*history, asked))
     turns = Turns(list(messages), prompt=len(messages) - 1)
     limits, began = limits or Limits(), clock()
     this = _Run(target, send, calls, definitions, settings, stream, limits, clock, pause, idle, turns, notices, began)
     reason: Ending
     trouble: BaseException | None = None
+    words: str | None = None
     try:
-        yield RunStarted(prompt, target.model, target.wire, target.mock, target.window, tuple(history))
+        yield RunStarted(asked.text, target.model, target.wire, target.mock, target.window, tuple(history))
         reason = yield from this.rounds()
     except _TimeIsUpError:
         reason = "time_limit"
+    except _StoppedError as told:
+        reason, words = told.stop.reason, told.stop.words or None
     except Exception as error:  # noqa: BLE001  raised again below: whatever went wrong, the run has an end and a valid history
         over = isinstance(error, TimeLimitError) or (getattr(error, "kind", "") == "timeout" and this.time_is_up())
         reason, trouble = ("time_limit", None) if over else ("error", error)
     except KeyboardInterrupt as interrupt:
         reason, trouble = "cancelled", interrupt
     turns.close(*_CLOSE[reason])
-    error_text = str(trouble) if reason == "error" else None
-    yield RunEnded(reason, tuple(turns.messages), this.usage, error=error_text, text=turns.text, seconds=clock() - began)
+    words = str(trouble) if reason == "error" else words
+    yield RunEnded(reason, tuple(turns.messages), this.usage, error=words, text=turns.text, seconds=clock() - began)
     if trouble is not None:
         raise trouble
 
@@ -296,6 +322,8 @@ _CLOSE: dict[Ending, tuple[str, str]] = {
     "length": ("truncated_arguments", "the call was cut off at the output token limit and was not made"),
     "content_filter": ("cancelled", "the answer was filtered and the call was not made"),
     "time_limit": ("cancelled", "the run reached its time limit before the call had a result"),
+    "repeated_calls": ("cancelled", "the run was stopped before the call was made: the same calls came again and again"),
+    "stopped": ("cancelled", "the person stopped the run before the call was made"),
     "error": ("cancelled", "the model server failed before the call had a result"),
     "cancelled": ("cancelled", "the person interrupted the run before the call had a result"),
 }
@@ -321,13 +349,28 @@ def _answered(prepared: Any, answer: Answer, calls: Calls) -> Any:
     if isinstance(answer, ToolResult):
         result = replace(answer, call_id=prepared.call.id, name=prepared.call.name)
         return replace(prepared, result=result)
-    if isinstance(answer, ToolCall):
-        return calls.prepare(replace(answer, id=prepared.call.id))
-    if isinstance(answer, Refuse) and prepared.result is None:
-        refused = ToolResult.failure(prepared.call, answer.reason or "the person refused the call", code="refused")
-        steps = (*prepared.steps[:3], Step("policy", "failed", answer.reason))
-        return replace(prepared, steps=steps, result=refused)
-    return prepared
+    if isinstance(answer, Approve) and answer.call.id != prepared.call.id:
+        answer = Refuse("the leave that was given is for another call")
+    said = answer.call if isinstance(answer, Approve) else answer
+    if isinstance(said, ToolCall) and said != prepared.call:
+        prepared = calls.prepare(replace(said, id=prepared.call.id))
+    if prepared.result is not None:
+        return prepared
+    if isinstance(answer, Refuse):
+        return _refused(prepared, answer.reason or "the person refused the call")
+    if not prepared.asks:
+        return prepared
+    if isinstance(answer, Approve):
+        steps = (*prepared.steps[:3], Step("policy", note=f"{prepared.asks}; a person gave leave"))
+        return replace(prepared, asks=None, steps=steps)
+    return _refused(prepared, "nobody gave leave")
+
+
+def _refused(prepared: Any, reason: str) -> Any:
+    """A call that needs leave and did not get it says so in words that a model can do something with."""
+    words = f"not approved, the call was denied: {reason}" if prepared.asks else reason
+    refused = ToolResult.failure(prepared.call, words, code="refused")
+    return replace(prepared, steps=(*prepared.steps[:3], Step("policy", "failed", words)), result=refused)
 
 
 def pull(

@@ -22,6 +22,8 @@ from traitlets.config import Configurable
 import nb_agent
 from nb_agent import mock, options
 from nb_agent.errors import SettingError
+from nb_agent.guards.policy import Policy
+from nb_agent.tools import pictures
 
 if TYPE_CHECKING:
     from nb_agent.agent import Agent
@@ -47,6 +49,7 @@ class NbAgent(Configurable):
     system = Unicode("", help="the system prompt").tag(config=True)
     max_rounds = Int(10, min=1, help="requests after which a run stops").tag(config=True)
     time_limit = Float(30.0, min=0.1, help="seconds after which a run stops").tag(config=True)
+    policy = Unicode("", help="what needs leave, such as 'write=ask, delete_*=refuse'").tag(config=True)
     stream = Bool(default_value=True, help="whether answers are asked for piece by piece").tag(config=True)
 
 
@@ -85,12 +88,14 @@ class AgentMagics(Magics):
             agent.reset()
         before = agent.last_run
         try:
+            prompt = cell.removesuffix("\n")
             return agent.run(
-                cell.removesuffix("\n"),
+                [prompt, *map(pictures.image, chosen.image)] if chosen.image else prompt,
                 tools=tools,
                 stream=chosen.stream,
                 max_rounds=chosen.max_rounds,
                 time_limit=chosen.time_limit,
+                policy=chosen.policy,
             )
         except KeyboardInterrupt:
             raise Interrupted from None
@@ -110,6 +115,7 @@ class AgentMagics(Magics):
         agent.wire = chosen.wire
         agent.system = (settings.system if self._system is None else self._system) or None
         agent.max_rounds, agent.time_limit, agent.stream = settings.max_rounds, settings.time_limit, settings.stream
+        agent.policy = Policy.of(settings.policy)
         agent.tools = found_tools(self.notebook.user_ns)
 
     def _named(self, chosen: argparse.Namespace) -> Agent:
@@ -193,18 +199,19 @@ class AgentMagics(Magics):
         return f"{options.PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
-        """MCP servers: add NAME -- COMMAND…, list, remove NAME."""
+        """MCP servers: add NAME [--trust] -- COMMAND…, list, remove NAME."""
         words = options.split(rest, "%agent mcp")
         match words:
-            case ["add", name, "--", _, *_]:
-                return f"{name}: {', '.join(self.agent.mcp(name, command=words[3:])) or 'no tools'}"
+            case ["add", name, "--", _, *_] | ["add", name, "--trust", "--", _, *_]:
+                trusted, command = words[2] == "--trust", words[words.index("--") + 1 :]
+                return f"{name}: {', '.join(self.agent.mcp(name, command=command, trusted=trusted)) or 'no tools'}"
             case ["remove", name]:
                 self.agent.hub.close(name)
                 return f"{name}: closed"
             case [] | ["list"]:
                 lines = [f"{name}: {connection}" for name, connection in self.agent.hub.connections.items()]
                 return "\n".join(lines) or "no MCP servers; add one with %agent mcp add NAME -- COMMAND"
-        raise SettingError(f"%agent mcp cannot read {rest!r}; write: add NAME -- COMMAND…, list, or remove NAME")
+        raise SettingError(f"%agent mcp cannot read {rest!r}; write: add NAME [--trust] -- COMMAND…, list, or remove NAME")
 
 
 _Action = Callable[[AgentMagics, str], str]

@@ -36,6 +36,15 @@ def _options() -> _Parser:
     add("--max-rounds", type=int, metavar="N", help="requests after which the run stops")
     add("--time-limit", type=float, metavar="SECONDS", help="seconds after which the run stops")
     add("--stream", action=argparse.BooleanOptionalAction, default=None, help="ask for the answer piece by piece, or whole")
+    add("-p", "--policy", metavar="RULES", help="what needs leave in this cell, such as write=ask,delete_*=refuse")
+    add(
+        "-i",
+        "--image",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a picture for the model, a file or an address; may be repeated",
+    )
     add("-o", "--out", metavar="NAME", help="also put the run object into this variable")
     add("-a", "--agent", metavar="NAME", help="use the Agent in this variable, its model and its conversation")
     return parser

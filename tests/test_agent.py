@@ -5,8 +5,9 @@ import sys
 import threading
 
 import pytest
+from scripted import answers, said
 
-from nb_agent import Agent, Run, mock, tokens, tool
+from nb_agent import Agent, Run, tokens, tool
 from nb_agent.errors import ProviderError, SettingError, ToolDefinitionError
 from nb_agent.events import Delta, RequestReady, ToolAsked, ToolDone
 
@@ -21,30 +22,6 @@ def get_weather(city: str) -> dict:
         city: name of the city, e.g. Berlin
     """
     return {"city": city, "temperature": 21}
-
-
-def answers(monkeypatch, *bodies):
-    """The mock model gives these bodies in turn; the requests that it was sent."""
-    sent, left = [], list(bodies)
-
-    def send(request):
-        sent.append(request)
-        body = left.pop(0)
-        if isinstance(body, Exception):
-            raise body
-        yield json.dumps(body).encode()
-
-    monkeypatch.setattr(mock, "send", send)
-    return sent
-
-
-def said(text="", *calls):
-    message = {"content": text or None}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"c{n}", "function": {"name": name, "arguments": args}} for n, (name, args) in enumerate(calls)
-        ]
-    return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}]}
 
 
 def test_a_run_calls_the_tool_and_answers_from_its_result():

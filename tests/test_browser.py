@@ -100,8 +100,8 @@ def test_the_inspector_opens_again_with_its_json_and_its_token_bar(page, base, r
     name = written(
         root,
         f"inspect-{theme}.ipynb",
-        "%load_ext nb_agent\nfrom nb_agent.lessons.workspace import file_tools\nfrom nb_agent.lessons.demo import make_folder\n"
-        "from pathlib import Path\nmake_folder(Path('files'))\nread_file, search_files, write_file = file_tools(Path('files'))",
+        "%load_ext nb_agent\nfrom nb_agent.kit.files import file_tools\nfrom nb_agent.lessons.demo import make_folder\n"
+        "from pathlib import Path\nmake_folder(Path('files'))\nread_file, search_files, write_file = file_tools(Path('files'))[:3]",
         f"%%agent -o run\n{PROMPT}",
         "run.inspect()",
     )

@@ -16,6 +16,7 @@ class Cell:
 
     def __init__(self):
         self.data, self.updates, self.text, self.errors, self.ids, self.messages = [], [], "", [], set(), 0
+        self.asked = []
 
     def take(self, message):
         kind, content = message["msg_type"], message["content"]
@@ -36,10 +37,16 @@ class Kernel:
     def __init__(self, client, manager):
         self.client, self.manager = client, manager
 
-    def run(self, code, *, during=lambda message: None, seconds=30):
-        """Execute a cell to its end; ``during`` sees every message of it as it comes."""
-        sent = self.client.execute(code, store_history=True)
+    def run(self, code, *, during=lambda message: None, seconds=30, typed=None):
+        """Execute a cell to its end; ``during`` sees every message of it as it comes.
+
+        ``typed`` are the lines that a person types, one for each question; without it the front end takes no questions.
+        """
+        sent = self.client.execute(code, store_history=True, allow_stdin=typed is not None)
         cell, until = Cell(), time.monotonic() + seconds
+        for line in typed or ():
+            cell.asked.append(self.client.get_stdin_msg(timeout=seconds)["content"]["prompt"])
+            self.client.input(line)
         while True:
             try:
                 message = self.client.get_iopub_msg(timeout=max(0.01, until - time.monotonic()))
@@ -254,7 +261,7 @@ def test_a_run_in_a_notebook_is_shown_once_even_where_it_is_the_last_line(kernel
 
 def test_an_mcp_server_is_added_in_one_cell_used_in_another_and_removed_in_a_third(kernel, tmp_path):
     (tmp_path / "here.txt").write_text("x", encoding="utf-8")
-    added = kernel.run(f"%agent mcp add people -- python -m nb_agent.mcp.lesson_server --dir '{tmp_path}'")
+    added = kernel.run(f"%agent mcp add people --trust -- python -m nb_agent.mcp.lesson_server --dir '{tmp_path}'")
     assert added.errors == []
     assert "people__find_users" in added.text
     pid = value(kernel, "get_ipython().magics_manager.registry['AgentMagics'].agent.hub.connections['people'].pid")
@@ -290,3 +297,59 @@ def test_unloading_takes_the_magics_away_and_loading_brings_them_back(kernel):
     assert "not found" in gone.text + "".join(gone.errors)
     assert kernel.run("%load_ext nb_agent").text == ""
     assert kernel.run("%%agent\nhello").errors == []
+
+
+DANGER = """
+from nb_agent import tool
+
+rows = [1, 2, 3]
+
+@tool(tier="danger")
+def delete_row(number: int) -> str:
+    \"\"\"Delete a row.
+
+    Args:
+        number: which row, e.g. 2
+    \"\"\"
+    rows.remove(number)
+    return f"row {number} is gone"
+"""
+
+
+def test_a_dangerous_call_asks_the_person_who_runs_the_cell(kernel):
+    kernel.run(DANGER)
+    cell = kernel.run("%%agent --new -t delete_row\nDelete row 2", typed=["y"])
+    assert 'delete_row({"number": 2}) needs your leave: danger' in cell.asked[0].replace('"number":2', '"number": 2')
+    assert cell.errors == []
+    assert value(kernel, "rows") == [1, 3]
+
+
+def test_where_the_front_end_takes_no_questions_the_answer_is_no_and_the_cell_ends_normally(kernel):
+    kernel.run(DANGER)
+    cell = kernel.run("%%agent --new -t delete_row\nDelete row 2")
+    assert cell.errors == []
+    assert value(kernel, "rows") == [1, 2, 3]
+    assert "nobody can be asked here" in cell.updates[-1]["text/plain"]
+
+
+def test_what_two_tools_print_side_by_side_stands_at_their_calls_and_not_in_the_cell(kernel):
+    kernel.run("""
+from nb_agent import tool
+
+@tool
+def get_weather(city: str) -> str:
+    \"\"\"Weather of a city.
+
+    Args:
+        city: name, e.g. Oslo
+    \"\"\"
+    print("looking at", city)
+    return "sunny"
+""")
+    cell = kernel.run("%%agent --new -t get_weather\nWhat is the weather in Berlin and in Oslo?")
+    assert cell.text == ""
+    printed = value(
+        kernel,
+        "[e.printed for e in get_ipython().magics_manager.registry['AgentMagics'].agent.last_run.events if type(e).__name__ == 'ToolDone']",
+    )
+    assert sorted(printed) == ["looking at Berlin\n", "looking at Oslo\n"]

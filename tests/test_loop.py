@@ -18,6 +18,7 @@ class Looked:
     call: ToolCall
     steps: tuple = (Step("known"), Step("parsed"), Step("fits schema"), Step("policy"))
     result: ToolResult | None = None
+    asks: str | None = None
 
 
 class Calls:

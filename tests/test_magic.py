@@ -187,7 +187,7 @@ def test_the_line_magic_tells_what_there_is(shell, capsys):
     ("line", "says"),
     [
         ("dance", r"%agent knows no 'dance'; it knows status, tools"),
-        ("mcp add x", r"cannot read 'add x'; write: add NAME -- COMMAND"),
+        ("mcp add x", r"cannot read 'add x'; write: add NAME \[--trust\] -- COMMAND"),
     ],
 )
 def test_a_word_that_the_line_magic_does_not_know_is_named(line, says, shell):

@@ -30,7 +30,7 @@ def given(schema, log):
     class Given:
         name = schema[0]
         definition = Definition(schema[0], "", schema[1])
-        main_thread = False
+        main_thread, tier, untrusted, vouched, time_limit = False, None, False, True, None
 
         def check(self, arguments):
             missing = [key for key in schema[1].get("required", []) if key not in arguments]
@@ -78,9 +78,10 @@ def test_a_good_call_takes_all_seven_steps():
     ready = caller.prepare(call("add", '{"a": "1"}'))
     assert ready == Prepared(
         call("add", '{"a": "1"}'),
-        (Step("known"), Step("parsed"), Step("fits schema"), Step("policy", note="no policy")),
+        (Step("known"), Step("parsed"), Step("fits schema"), Step("policy", note="nobody said what it may do")),
         tool=add,
         arguments={"a": 1},
+        key=ready.key,
     )
     (done,) = caller.carry_out(3, [ready])
     assert done.number == 3
@@ -485,9 +486,13 @@ def test_calls_that_wait_for_a_thread_are_not_late_and_get_one():
     def slow():
         gate.wait(BOUND)
 
-    caller = Caller(Toolbox([slow, beep]), most_at_once=1, most_seconds=0.1)
+    @tool
+    def get_time() -> str:
+        return "noon"
+
+    caller = Caller(Toolbox([slow, beep, get_time]), most_at_once=1, most_seconds=0.1)
     try:
-        done = one(caller, call("slow"), call("beep"), call("beep"))
+        done = one(caller, call("slow"), call("beep"), call("get_time"))
     finally:
         gate.set()
     assert [entry.result.code for entry in done] == ["tool_timeout", None, None]
@@ -497,9 +502,10 @@ def test_results_are_cut_at_the_limit():
     def long():
         return "x" * 5_000
 
-    (done,) = one(Caller(Toolbox([long]), most_characters=1_000), call("long"))
-    assert len(done.result.text) <= 1_000
-    assert "of 5,000 characters" in done.result.text
+    (done,) = one(Caller(Toolbox([long]), most_tokens=200), call("long"))
+    assert len(done.result.text) <= 1_600
+    assert "5,000 characters" in done.result.text
+    assert done.whole == long()
 
 
 def test_a_call_of_an_async_tool_works_where_a_loop_is_running():

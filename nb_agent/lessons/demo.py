@@ -12,8 +12,8 @@ from typing import Final
 
 from nb_agent.agent import Agent
 from nb_agent.errors import AgentError, SettingError
+from nb_agent.kit.files import file_tools
 from nb_agent.lessons.checks import written_history
-from nb_agent.lessons.workspace import file_tools
 from nb_agent.run import Run
 
 __all__ = ["FILES", "PROMPT", "SYSTEM", "make_folder", "run"]
@@ -50,7 +50,8 @@ def run(folder: Path) -> Run:
         AgentError: the run ended without the report.
     """
     make_folder(folder)
-    finished = Agent("mock", tools=file_tools(folder), system=SYSTEM).run(PROMPT, view=False)
+    tools = file_tools(folder)[:3]  # to read, to search, to write: the task needs no more
+    finished = Agent("mock", tools=tools, system=SYSTEM).run(PROMPT, view=False)
     _say(str(finished))
     _say("\nHistory\n" + written_history(finished.messages))
     report = folder / REPORT

@@ -8,6 +8,7 @@ does can put more than one line into a cell.
 
 from __future__ import annotations
 
-from nb_agent.mcp.hub import Connection, Hub, McpTool
+from nb_agent.mcp.hub import Connection, Hub
+from nb_agent.mcp.offered import McpTool
 
 __all__ = ["Connection", "Hub", "McpTool"]

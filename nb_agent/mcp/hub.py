@@ -12,22 +12,18 @@ import os
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent import background
 from nb_agent.errors import ServerError, SettingError, ToolError
-from nb_agent.mcp.arguments import argument_faults
-from nb_agent.mcp.mapping import parameters, result_parts, wire_names
+from nb_agent.mcp.offered import McpTool, tools_of
 from nb_agent.mcp.target import NAME, Target, one_line
-from nb_agent.messages import Definition, Image, Text
-from nb_agent.tools.schema import ArgumentsError
 from nb_agent.values import JSON
 
 if TYPE_CHECKING:
     from nb_agent.mcp.line import Line
 
-__all__ = ["Connection", "Hub", "McpTool"]
+__all__ = ["Connection", "Hub"]
 
 #: Seconds that one call may take, unless its tool says otherwise.
 CALL_LIMIT: Final = 30.0
@@ -44,12 +40,16 @@ class Connection:
         name: the front part of its tools' names.
         notes: what a person should know: stray lines on its standard output, tools that were left out, an end nobody asked for.
         call_limit: seconds that one call may take.
+        trusted: whether the person vouches for it (see `McpTool.tier`).
     """
 
-    def __init__(self, name: str, target: Target, *, start_limit: float, call_limit: float = CALL_LIMIT) -> None:
+    def __init__(
+        self, name: str, target: Target, *, start_limit: float, call_limit: float = CALL_LIMIT, trusted: bool = False
+    ) -> None:
         self.name = name
         self.target = target
         self.start_limit = start_limit
+        self.trusted = trusted
         self.call_limit = call_limit
         self.notes: list[str] = []
         self._line: Line | None = None
@@ -144,52 +144,6 @@ class Connection:
             self.notes.append(one_line(self.target.hide(text), 500))
 
 
-@dataclass(frozen=True, slots=True)
-class McpTool:
-    """A tool of a server, as a tool of the loop.
-
-    Attributes:
-        definition: what the model sees; its name has the connection's name in front and fits every provider.
-        origin: the name under which the server knows it.
-        schema: the server's own inputSchema, which arguments are checked against.
-        hints: what the server says of its effects (``readOnlyHint`` …). Hints only: a server may say what it likes.
-    """
-
-    connection: Connection
-    origin: str
-    definition: Definition
-    schema: JSON
-    hints: JSON
-    main_thread: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name on the wire."""
-        return self.definition.name
-
-    def check(self, arguments: JSON) -> JSON:
-        """The arguments as they are, if they fit the server's schema.
-
-        Raises:
-            ArgumentsError: they do not; each fault names its argument.
-        """
-        if faults := argument_faults(self.schema, arguments):
-            raise ArgumentsError(f"the arguments do not fit {self.name}: {'; '.join(faults)}")
-        return arguments
-
-    def call(self, arguments: JSON) -> tuple[Text | Image, ...]:
-        """What the tool answered, part by part.
-
-        Raises:
-            ToolError: ``tool_failed`` where the tool itself says so; else see `Connection.call`.
-        """
-        result = self.connection.call(self.origin, arguments)
-        parts = result_parts(result)
-        if result.get("isError"):
-            raise ToolError("\n".join(part.text for part in parts if isinstance(part, Text)) or "the tool failed without a word")
-        return parts
-
-
 class Hub:
     """The MCP servers of one agent. When the hub is no longer referred to, its servers are ended.
 
@@ -213,6 +167,7 @@ class Hub:
         cwd: str | os.PathLike[str] | None = None,
         server: object | None = None,
         start_limit: float = 20.0,
+        trusted: bool = False,
     ) -> Connection:
         """Connect to a server; again with the same settings gives the same connection, with others it replaces it.
 
@@ -224,6 +179,7 @@ class Hub:
             cwd: the directory that the program starts in; the kernel's own where it is not given.
             server: an `mcp.server.MCPServer` in this process, for tests.
             start_limit: seconds to wait for its first answer. Programs that are downloaded at first use need more.
+            trusted: vouch for it: its hints decide what needs leave, and its answers are not framed as strangers' words.
 
         Raises:
             SettingError: the name or the combination of arguments cannot work.
@@ -234,12 +190,12 @@ class Hub:
         target = Target.of(command, url=url, env=env, cwd=cwd, server=server)
         known = self.connections.get(name)
         if known is not None and known.target == target:
-            known.start_limit = start_limit
+            known.start_limit, known.trusted = start_limit, trusted
             known.open()
             return known
         if known is not None:
             self.close(name)
-        connection = Connection(name, target, start_limit=start_limit)
+        connection = Connection(name, target, start_limit=start_limit, trusted=trusted)
         connection.open()
         self.connections[name] = connection
         return connection
@@ -268,20 +224,8 @@ class Hub:
         """The tools of all servers as they were listed last, each under a name of its own."""
         state = tuple((connection, connection.listed) for connection in self.connections.values())
         if state != self._known[0]:
-            self._known = (state, _tools(list(self.connections.values())))
+            self._known = (state, tools_of(list(self.connections.values())))
         return self._known[1]
-
-
-def _tools(connections: list[Connection]) -> tuple[McpTool, ...]:
-    listed = [(connection, tool) for connection in connections for tool in connection.listed]
-    names = wire_names((connection.name, tool["name"]) for connection, tool in listed)
-    return tuple(_tool(connection, tool, names[connection.name, tool["name"]]) for connection, tool in listed)
-
-
-def _tool(connection: Connection, tool: JSON, name: str) -> McpTool:
-    described = tool.get("description") or tool.get("title") or ""
-    definition = Definition(name, described, parameters(tool["inputSchema"]))
-    return McpTool(connection, tool["name"], definition, tool["inputSchema"], tool.get("annotations", {}))
 
 
 def _all(connections: list[Connection], act: Any) -> None:

@@ -10,15 +10,22 @@ import difflib
 import functools
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
 
 from nb_agent.events import STEPS, Step, ToolDone
-from nb_agent.messages import ToolCall, ToolResult
+from nb_agent.guards.masking import NO_MASKS, Masks
+from nb_agent.guards.policy import Policy
+from nb_agent.guards.repeats import Repeats, called_with, changes_something
+from nb_agent.guards.untrusted import fenced, orders
+from nb_agent.messages import Image, Text, ToolCall, ToolResult
 from nb_agent.tools.annotations import shown
+from nb_agent.tools.capture import captured
 from nb_agent.tools.failures import code_of, line_of, traceback_of
-from nb_agent.tools.results import MOST_CHARACTERS, to_parts
+from nb_agent.tools.results import MOST_TOKENS, to_parts
 from nb_agent.tools.threads import Threads
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.values import JSON
@@ -29,47 +36,88 @@ __all__ = ["Caller", "Prepared", "parsed"]
 _MOST_NAMES: Final = 40
 #: Characters of an error text that stand beside a step; the result has it all.
 _MOST_NOTE: Final = 200
+#: What is said of a side effect that was asked for twice.
+_HELD_BACK: Final = "the same call was made before in this run and is not made again; this is what came of it then"
 #: How often a JSON text inside a JSON text is unwrapped. Small models write such arguments.
 _MOST_WRAPS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call after its first steps: ready to run, or with the ``result`` that says why it must not."""
+    """A call after its first steps: ready to run, or with the ``result`` that says why it must not.
+
+    Attributes:
+        asks: why a person has to give leave first, where that is so.
+        key: its idempotency key.
+    """
 
     call: ToolCall
     steps: tuple[Step, ...]
     result: ToolResult | None = None
     tool: AnyTool | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
+    asks: str | None = None
+    key: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it may run: nothing is in its way, and nobody has to be asked."""
+        return self.result is None and self.asks is None
+
+
+class Captured(Protocol):
+    """What a tool wrote and displayed while it ran."""
+
+    @property
+    def text(self) -> str:
+        """What it printed."""
+
+    @property
+    def pictures(self) -> Sequence[Image]:
+        """What it showed."""
 
 
 class Caller:
-    """Carries out the calls of one reply after the other.
+    """Carries out the calls of one run, reply after reply.
 
     Args:
         toolbox: the tools that may be called; a call of any other one is answered with an error.
+        policy: which calls run, which need leave, and which are refused.
+        masks: what no model and no view may see of a result.
+        repeats: what was called before in this run.
+        capture: around each call; catches what it prints and displays.
         clock: gives seconds; for how long a call took.
         most_at_once: threads at the same time. There are as many as there are calls, since tools mostly wait for something.
-        most_seconds: time limit of one call, counted from its start. What takes longer is left behind, since Python cannot stop a
-            thread. It does not hold for tools that run in the main thread.
-        most_characters: longer results are cut.
+        most_seconds: time limit of one call, counted from its start, where its tool has none of its own. What takes longer is left
+            behind, since Python cannot stop a thread. It does not hold for tools that run in the main thread.
+        most_tokens: longer results are cut.
+        model: whose vocabulary they are counted with.
     """
 
     def __init__(
         self,
         toolbox: Toolbox,
         *,
+        policy: Policy = Policy(),  # noqa: B008  frozen
+        masks: Masks = NO_MASKS,
+        repeats: Repeats | None = None,
+        capture: Callable[[], AbstractContextManager[Captured]] = captured,
         clock: Callable[[], float] = time.monotonic,
         most_at_once: int = 32,
         most_seconds: float | None = None,
-        most_characters: int = MOST_CHARACTERS,
+        most_tokens: int = MOST_TOKENS,
+        model: str | None = None,
     ) -> None:
         self.toolbox = toolbox
+        self._policy = policy
+        self._masks = masks
+        self._repeats = repeats or Repeats()
+        self._capture = capture
         self._clock = clock
         self._most_at_once = most_at_once
         self._most_seconds = most_seconds
-        self._most_characters = most_characters
+        self._most_tokens = most_tokens
+        self._model = model
 
     def prepare(self, call: ToolCall) -> Prepared:
         """The steps before a call is run. Nothing is guessed: arguments that are not whole and valid are never run."""
@@ -86,13 +134,31 @@ class Caller:
             return _stopped(call, 2, str(error), "invalid_arguments")
         except Exception as error:  # noqa: BLE001  a check of somebody else's may raise anything
             return _stopped(call, 2, f"the arguments cannot be checked: {line_of(error)}", "invalid_arguments")
-        return Prepared(call, (*_done(0, 3), Step(STEPS[3], note="no policy")), tool=tool, arguments=arguments)
+        return self._ruled(call, tool, given, arguments)
+
+    def _ruled(self, call: ToolCall, tool: AnyTool, given: JSON, arguments: dict[str, Any]) -> Prepared:
+        """The fourth step: what the policy says, and whether the same was done before."""
+        ruling = self._policy.ruling(tool, given)
+        if ruling.verdict == "refuse":
+            return _stopped(call, 3, f"the policy of this run does not allow {call.name} ({ruling.why})", "not_allowed")
+        asks = ruling.why if ruling.verdict == "ask" else None
+        step = Step(STEPS[3], "asked" if asks else "done", ruling.why)
+        key = self._repeats.key(call, given)
+        ready = Prepared(call, (*_done(0, 3), step), tool=tool, arguments=arguments, asks=asks, key=key)
+        return self._held_back(ready)
+
+    def _held_back(self, entry: Prepared) -> Prepared:
+        """The same call; where it is a side effect that was carried out before in this run, with what came of it then."""
+        first = self._repeats.first(entry.key) if entry.tool and changes_something(entry.call.name, entry.tool.tier) else None
+        if first is None:
+            return entry
+        result = replace(first, call_id=entry.call.id, parts=(*first.parts, Text(f"[{_HELD_BACK}]")))
+        return replace(entry, result=result, asks=None, steps=(*entry.steps[:3], Step(STEPS[3], note=_HELD_BACK)))
 
     def carry_out(self, number: int, ready: Sequence[Prepared], *, idle: Callable[[], None] | None = None) -> Iterator[ToolDone]:
         """Run the calls of one reply, side by side where there are several, and report each as it ends.
 
-        A single call, and every tool that asks for it, runs in the thread that iterates. Threads run in a copy of its context, so
-        that what they print lands in the cell.
+        A single call, and every tool that asks for it, runs in the thread that iterates. Threads run in a copy of its context.
 
         Args:
             number: of the round.
@@ -102,43 +168,97 @@ class Caller:
         Raises:
             KeyboardInterrupt: the person interrupts, or a tool raised it. Calls that still run are left behind.
         """
+        first: dict[str, Prepared] = {}
         for entry in ready:
-            if entry.result is not None:
-                yield ToolDone(number, entry.result, _closed(entry.steps))
-        runnable = [entry for entry in ready if entry.result is None]
+            if entry.runs and entry.tool and changes_something(entry.call.name, entry.tool.tier):
+                first.setdefault(entry.key, entry)
+        again = [entry for entry in ready if entry.runs and first.get(entry.key, entry) is not entry]
+        for entry, done in self._ended(number, [entry for entry in ready if entry not in again], idle):
+            yield self._noted(number, entry, done)
+        for entry, done in self._ended(number, [self._held_back(entry) for entry in again], idle):  # one that failed is tried again
+            yield self._noted(number, entry, done)
+
+    def _ended(
+        self, number: int, ready: Sequence[Prepared], idle: Callable[[], None] | None
+    ) -> Iterator[tuple[Prepared, ToolDone]]:
+        for entry in ready:
+            if not entry.runs:
+                yield entry, ToolDone(number, entry.result or _unasked(entry), _closed(entry.steps))
+        runnable = [entry for entry in ready if entry.runs]
         here = [entry for entry in runnable if _needs_main_thread(entry)]
         aside = [entry for entry in runnable if not _needs_main_thread(entry)]
-        if len(aside) == 1 and not here and self._most_seconds is None:
+        if len(aside) == 1 and not here and self._limit(aside[0]) is None:
             here, aside = aside, []
-        threads: Threads[ToolDone] = Threads(most=self._most_at_once, seconds=self._most_seconds, clock=self._clock)
+        threads: Threads[ToolDone] = Threads(most=self._most_at_once, clock=self._clock)
         try:
-            threads.begin([functools.partial(self._run, number, entry) for entry in aside])
+            threads.begin([(functools.partial(self._run, number, entry), self._limit(entry)) for entry in aside])
             for entry in here:
-                yield self._run(number, entry)
+                yield entry, self._run(number, entry)
             for place, done in threads.ended(idle):
-                yield done or self._late(number, aside[place])
+                yield aside[place], done or self._late(number, aside[place])
         finally:
             threads.leave()
 
+    def _limit(self, entry: Prepared) -> float | None:
+        own = entry.tool.time_limit if entry.tool else None
+        return self._most_seconds if own is None else own
+
     def _run(self, number: int, entry: Prepared) -> ToolDone:
         began = self._clock()
-        try:
-            value = entry.tool.call(entry.arguments)  # type: ignore[union-attr]  # carry_out passes only those that have one
-            parts = to_parts(value, limit=self._most_characters)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001  a failing tool is a result, even where it calls sys.exit
-            line = line_of(error)
-            result = ToolResult.failure(entry.call, line, code=code_of(error))
-            steps = _closed((*entry.steps, _failed("run", line)))
-            return ToolDone(number, result, steps, self._clock() - began, traceback_of(error))
-        result = ToolResult(entry.call.id, entry.call.name, parts)
-        return ToolDone(number, result, _closed((*entry.steps, *_done(4, 6))), self._clock() - began)
+        with self._capture() as said, called_with(entry.key):
+            try:
+                value = entry.tool.call(entry.arguments)  # type: ignore[union-attr]  # carry_out passes only those that have one
+                done = self._told(number, entry, value)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  a failing tool is a result, even where it calls sys.exit
+                done = self._failed(number, entry, error)
+        printed = self._masks.cover(said.text)
+        return replace(done, seconds=self._clock() - began, printed=printed, pictures=tuple(said.pictures), key=entry.key)
+
+    def _told(self, number: int, entry: Prepared, value: Any) -> ToolDone:
+        """The result of a tool that came to its end: cut, masked, and framed where strangers' words are in it."""
+        masked: Counter[str] = Counter()
+
+        def cover(text: str) -> str:
+            covered = self._masks.covered(text)
+            masked.update(covered.counts)
+            return covered.text
+
+        made = to_parts(value, most_tokens=self._most_tokens, model=self._model, cover=cover)
+        commands = orders(made.text)
+        notes = [*made.notes, *(f"tries to give orders: {command}" for command in commands[:1])]
+        if masked:
+            notes.append(f"{masked.total()} masked ({', '.join(masked)})")
+        parts = made.parts
+        if commands or entry.tool.untrusted:  # type: ignore[union-attr]  # see _run
+            parts = tuple(_framed(part, entry.call.name) for part in parts)
+        steps = (*entry.steps, Step(STEPS[4]), Step(STEPS[5], note="; ".join(notes)))
+        return ToolDone(number, ToolResult(entry.call.id, entry.call.name, parts), _closed(steps), whole=made.whole)
+
+    def _failed(self, number: int, entry: Prepared, error: BaseException) -> ToolDone:
+        line = self._masks.cover(line_of(error))
+        result = ToolResult.failure(entry.call, line, code=code_of(error))
+        return ToolDone(
+            number, result, _closed((*entry.steps, _failed("run", line))), traceback=self._masks.cover(traceback_of(error))
+        )
 
     def _late(self, number: int, entry: Prepared) -> ToolDone:
-        error = f"{entry.call.name} gave no result within {self._most_seconds:g} s and was left behind; it may still be running"
+        seconds = self._limit(entry)
+        error = f"{entry.call.name} gave no result within {seconds:g} s and was left behind; it may still be running"
         result = ToolResult.failure(entry.call, error, code="tool_timeout")
-        return ToolDone(number, result, _closed((*entry.steps, _failed("run", error))), self._most_seconds)
+        return ToolDone(number, result, _closed((*entry.steps, _failed("run", error))), seconds, key=entry.key)
+
+    def _noted(self, number: int, entry: Prepared, done: ToolDone) -> ToolDone:
+        """The same; what came of the call is remembered, and a model that goes round in circles is told so."""
+        if entry.key:
+            self._repeats.keep(entry.key, done.result)
+        told = self._repeats.told(number, entry.call, entry.result or done.result)
+        if told is None:
+            return done
+        last = replace(done.steps[-1], note=told)
+        result = replace(done.result, parts=(*done.result.parts, Text(f"[{told}]")))
+        return replace(done, result=result, steps=(*done.steps[:-1], last))
 
     def _unknown(self, name: str) -> str:
         names = self.toolbox.names
@@ -206,6 +326,15 @@ def _refuse(word: str) -> Any:
 
 def _done(first: int, end: int) -> tuple[Step, ...]:
     return tuple(Step(name) for name in STEPS[first:end])
+
+
+def _framed(part: Text | Image, name: str) -> Text | Image:
+    return replace(part, text=fenced(part.text, name)) if isinstance(part, Text) else part
+
+
+def _unasked(entry: Prepared) -> ToolResult:
+    """Nobody has to see this: the loop refuses a call that no leave was given for. It holds where there is another loop."""
+    return ToolResult.failure(entry.call, f"not approved, the call was denied: {entry.asks}", code="refused")
 
 
 def _needs_main_thread(entry: Prepared) -> bool:

@@ -21,7 +21,8 @@ MOST_CHARACTERS: Final = 2_000
 MOST_LEAVES: Final = 10
 
 _HERE: Final = str(Path(__file__).parents[1])
-_LESSONS: Final = str(Path(__file__).parents[1] / "lessons")  # tools that the notebooks bring along are not plumbing
+#: Folders of the package whose tools are shown like anybody's.
+_TOOLS: Final = tuple(str(Path(__file__).parents[1] / folder) for folder in ("lessons", "kit"))
 _ADDRESS: Final = re.compile(r"\n\s*For further information visit https://errors\.pydantic\.dev\S*")
 
 
@@ -78,7 +79,7 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def _forget_plumbing(shown: traceback.TracebackException) -> None:
-    own = [frame for frame in shown.stack if not frame.filename.startswith(_HERE) or frame.filename.startswith(_LESSONS)]
+    own = [frame for frame in shown.stack if not frame.filename.startswith(_HERE) or frame.filename.startswith(_TOOLS)]
     for frame in own:
         frame.filename = _cell_name(frame.filename)
     shown.stack = traceback.StackSummary.from_list(own)

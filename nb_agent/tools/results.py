@@ -1,259 +1,214 @@
 """What a tool gives back, as text and pictures that a model can read. Every type of value becomes something; nothing here raises.
 
-Unlike `values.to_json` this is a one-way street: it aims at a reader, not at coming back. pandas and numpy are never imported
-here: who gives back a frame has imported them.
+Unlike `values.to_json` this is a one-way street: it aims at a reader, not at coming back. What is longer than a model should get is
+cut (see `cutting`), and the whole is kept for the person. pandas and numpy are never imported here: who gives back a frame has
+imported them.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import datetime as dt
+import itertools
 import json
-import math
-import re
-import sys
-from collections import deque
-from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from nb_agent.messages import Image, Text
-from nb_agent.tools.pictures import picture_of
+from nb_agent.tools.cutting import Draft, Lines, Tree, cut, fitted, needed, shares
+from nb_agent.tools.pictures import UnreadableError, figure_of, fitting, picture_of, pixels, release
+from nb_agent.tools.plain import Plain, draft_of
 
-__all__ = ["MOST_CHARACTERS", "cut", "to_parts"]
+__all__ = ["MOST_TOKENS", "Made", "cut", "to_parts"]
 
-#: Characters of one result that a model gets; about 5,000 tokens of English.
-MOST_CHARACTERS: Final = 20_000
-#: Rows of a frame that are written out, half of them from its end.
-MOST_ROWS: Final = 200
-#: Elements of an array that are written out.
-MOST_ELEMENTS: Final = 2_000
-#: Items of a list that are looked at for pictures.
+#: Tokens of one result that a model gets.
+MOST_TOKENS: Final = 5_000
+#: Pictures of one result; providers take about a hundred in a request.
 MOST_PICTURES: Final = 20
-#: Containers inside each other that are written out.
-MOST_DEPTH: Final = 40
-
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
+#: Texts of one result that are cut each by itself; more are cut as one.
+_MOST_TEXTS: Final = 8
 
 
-def to_parts(value: Any, *, limit: int = MOST_CHARACTERS) -> tuple[Text | Image, ...]:
-    """A value as the parts of a tool result; text longer than ``limit`` characters is cut in the middle.
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What has become of a value.
 
-    >>> to_parts({"town": "京都", "rain": None})
+    Attributes:
+        parts: what the model gets.
+        whole: the whole text where it was cut, for the person.
+        notes: what was changed on the way, a sentence each.
+    """
+
+    parts: tuple[Text | Image, ...]
+    whole: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text that the model gets."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+def to_parts(
+    value: Any, *, most_tokens: int = MOST_TOKENS, model: str | None = None, cover: Callable[[str], str] = lambda text: text
+) -> Made:
+    """A value as the parts of a tool result.
+
+    Args:
+        value: anything.
+        most_tokens: of all its text together; what is longer is cut.
+        model: decides the vocabulary to count with (`tokens.count`).
+        cover: takes out of a text what nobody may see. It is asked before the text is cut, which could hide half of a secret.
+
+    >>> to_parts({"town": "京都", "rain": None}).parts
     (Text(text='{"town": "京都", "rain": null}', extra=None),)
     """
     try:
-        parts = _parts(value)
+        return _made(value, most_tokens, model, cover)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  __str__, __repr__ and the like are somebody else's code, and may even exit
-        parts = (Text(f"(a value of type {type(value).__name__} that cannot be shown: {type(error).__name__})"),)
-    return tuple(dataclasses.replace(part, text=cut(part.text, limit)) if isinstance(part, Text) else part for part in parts)
+        return Made((Text(f"(a value of type {type(value).__name__} that cannot be shown: {type(error).__name__})"),))
 
 
-def cut(text: str, limit: int) -> str:
-    """A text of about ``limit`` characters at most: its start, its end, and a note between that says how long the whole is."""
-    if len(text) <= limit:
-        return text
-    half = max(0, limit - 200) // 2  # 200: the note
-    start, end = text[:half], text[len(text) - half :]
-    start = start[: start.rfind("\n", half * 3 // 4) + 1] or start  # whole lines, where lines are not too long
-    end = end[end.find("\n", 0, half // 4) + 1 :]
-    left, lines = len(text) - len(start) - len(end), text.count("\n") + 1
-    note = f"[… {left:,} of {len(text):,} characters are left out here, of {lines:,} lines in all; ask for a smaller part …]"
-    return f"{start}{'' if start.endswith(chr(10)) else chr(10)}{note}\n{end}"
+def _made(value: Any, most: int, model: str | None, cover: Callable[[str], str]) -> Made:
+    notes: list[str] = []
+    pieces = _limited([_checked(piece, notes) for piece in _pieces(value)])
+    pieces = [piece if isinstance(piece, Image) else _covered(piece, cover) for piece in pieces]
+    drafts = [piece for piece in pieces if not isinstance(piece, Image)]
+    sizes = [needed(draft, most, model=model) for draft in drafts]
+    if sum(sizes) <= most:
+        return Made(tuple(_part(piece) for piece in pieces), notes=tuple(notes))
+    if len(drafts) > _MOST_TEXTS:
+        pieces = _merged(pieces)
+        drafts = [piece for piece in pieces if not isinstance(piece, Image)]
+        sizes = [needed(draft, most, model=model) for draft in drafts]
+    given = dict(zip(map(id, drafts), zip(sizes, shares(sizes, most), strict=True), strict=True))
+    parts = tuple(_part(piece, *given.get(id(piece), (0, 0)), model=model) for piece in pieces)
+    length = sum(draft.length for draft in drafts)
+    left = sum(len(part.text) for part in parts if isinstance(part, Text))
+    notes.append(f"the model got {left:,} of {length:,} characters, since a result may have {most:,} tokens")
+    return Made(parts, "\n".join(draft.whole for draft in drafts), tuple(notes))
 
 
-def _parts(value: Any) -> tuple[Text | Image, ...]:
-    if isinstance(value, (Text, Image)):
-        return (value,)
+def _part(piece: Draft | Image, size: int = 0, room: int = 0, *, model: str | None = None) -> Text | Image:
+    if isinstance(piece, Image):
+        return piece
+    return Text(piece.whole if size <= room else fitted(piece, room, model=model), piece.extra)
+
+
+def _covered(draft: Draft, cover: Callable[[str], str]) -> Draft:
+    text = cover(draft.whole)
+    return draft if text == draft.whole else Lines(text, draft.extra)
+
+
+def _merged(pieces: list[Draft | Image]) -> list[Draft | Image]:
+    """Neighbouring texts as one: each by itself would have too little room to say anything."""
+    merged: list[Draft | Image] = []
+    for pictures, group in itertools.groupby(pieces, key=lambda piece: isinstance(piece, Image)):
+        some = list(group)
+        merged += some if pictures else [Lines("\n".join(draft.whole for draft in some if not isinstance(draft, Image)))]
+    return merged
+
+
+# ------------------------------------------------------------------------------------------------- texts and pictures of a value
+
+
+def _pieces(value: Any) -> list[Draft | Image]:
     if isinstance(value, (list, tuple)) and value:
-        if all(isinstance(part, (Text, Image)) for part in value):
-            return tuple(value)
-        drawn = [_picture(part) for part in value[:MOST_PICTURES]]
-        if any(drawn):
-            drawn += [None] * len(value[MOST_PICTURES:])
-            return tuple(part for item, seen in zip(value, drawn, strict=True) for part in seen or (Text(_text(item)),))
-    return _picture(value) or (Text(_text(value)),)
+        found = _drawn(value[:MOST_PICTURES])
+        if any(found) or all(isinstance(item, Text) for item in value):
+            rest = [[item if isinstance(item, Image) else _text(item)] for item in value[MOST_PICTURES:]]
+            shown = [[_text(item)] if seen is None else seen for item, seen in zip(value, found, strict=False)]
+            return [piece for pieces in (*shown, *rest) for piece in pieces]
+    if isinstance(value, dict) and any(_drawn([*itertools.islice(value.values(), MOST_PICTURES)])):
+        return _illustrated(value)
+    return _piece(value) or [_text(value)]
 
 
-def _picture(value: Any) -> tuple[Text | Image, ...] | None:
+def _drawn(values: Sequence[Any]) -> list[list[Draft | Image] | None]:
+    """The pictures that values are: ``None`` for one that is none, an empty list for one more piece of a figure that was drawn."""
+    found: list[list[Draft | Image] | None] = []
+    figures: list[Any] = []
+    for value in values:
+        figure = None if type(value) in _PLAIN else _figure(value)
+        if figure is not None and any(figure is other for other in figures):
+            found.append([])
+        else:
+            found.append(None if type(value) in _PLAIN else _piece(value) or None)
+        figures.append(figure)
+    return found
+
+
+#: Types that no picture is of.
+_PLAIN: Final = frozenset({type(None), str, int, float, bool, dict, list, tuple})
+
+
+def _illustrated(values: dict[Any, Any]) -> list[Draft | Image]:
+    """A dict, with the pictures in it behind it."""
+    texts, pieces = dict(values), list[Draft | Image]()
+    for key, found in zip(values, _drawn([*itertools.islice(values.values(), MOST_PICTURES)]), strict=False):
+        if found is not None:
+            pieces += [Lines(f"{key}:"), *found] if found else []
+            texts[key] = "(a picture, see below)"
+    return [_text(texts), *pieces]
+
+
+def _figure(value: Any) -> Any:
     try:
-        return picture_of(value)
-    except Exception:  # noqa: BLE001  drawing is somebody else's code; the value still has a text
+        return figure_of(value)
+    except Exception:  # noqa: BLE001  somebody else's attributes
         return None
 
 
-def _text(value: Any) -> str:
+def _piece(value: Any) -> list[Draft | Image]:
+    """A picture with a line that says what it is, for models and servers that cannot see it; nothing where it is none."""
+    if isinstance(value, Image):
+        return [value]
+    try:
+        found = picture_of(value)
+        if found is None:
+            return []
+        if (figure := figure_of(value)) is not None:
+            release(figure)
+    except Exception:  # noqa: BLE001  drawing is somebody else's code; the value still has a text
+        return []
+    size = pixels(found)
+    return [Lines(f"({type(value).__name__}: a picture{f', {size[0]} by {size[1]} pixels' if size else ''})"), found]
+
+
+def _checked(piece: Draft | Image, notes: list[str]) -> Draft | Image:
+    if not isinstance(piece, Image):
+        return piece
+    try:
+        fit, note = fitting(piece)
+    except UnreadableError as error:
+        notes.append(f"a picture was left out: {error}")
+        return Lines(f"(a picture that is left out: {error})")
+    notes += [note] if note else []
+    return fit
+
+
+def _limited(pieces: list[Draft | Image]) -> list[Draft | Image]:
+    places = [place for place, piece in enumerate(pieces) if isinstance(piece, Image)]
+    if len(places) <= MOST_PICTURES:
+        return pieces
+    dropped = frozenset(places[MOST_PICTURES:])
+    note = Lines(f"(only the first {MOST_PICTURES} of {len(places)} pictures are here)")
+    return [*(piece for place, piece in enumerate(pieces) if place not in dropped), note]
+
+
+def _text(value: Any) -> Draft:
+    if isinstance(value, Text):
+        return Lines(value.text, value.extra)
     if value is None:
-        return "(no output)"
+        return Lines("(no output)")
     if isinstance(value, str) and not isinstance(value, Enum):
-        return str(value) or "(empty text)"
-    plain = _Plain().form(value)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
-# ------------------------------------------------------------------------------------------------- values as JSON
-
-
-class _Plain:
-    """Makes JSON of one value; remembers the containers that it is in, so that a list that holds itself comes to an end."""
-
-    def __init__(self) -> None:
-        self._inside: list[int] = []
-
-    def form(self, value: Any) -> Any:
-        """The value, or what stands for it, in types that JSON has."""
-        try:
-            return self._form(value)
-        except Exception as error:  # noqa: BLE001  one bad item does not hide the others
-            return f"(a value of type {type(value).__name__} that cannot be shown: {type(error).__name__})"
-
-    def _form(self, value: Any) -> Any:
-        if value is None or type(value) in {bool, int, str}:
-            return value
-        for types, write in _WRITERS:
-            if isinstance(value, types):
-                return write(value)
-        for module, name, write in _LAZY_WRITERS:
-            if isinstance(value, getattr(sys.modules.get(module), name, ())):
-                return self._form(write(value))
-        for types, look in _INSIDES:
-            if isinstance(value, types):
-                return self._container(value, look(value))
-        fields = None if isinstance(value, type) else _fields(value)
-        return _shown(value) if fields is None else self._container(value, fields)
-
-    def _container(self, value: Any, inner: Any) -> Any:
-        if id(value) in self._inside or len(self._inside) >= MOST_DEPTH:
-            return "…"
-        self._inside.append(id(value))
-        try:
-            if not isinstance(inner, Mapping):
-                return [self.form(part) for part in inner]
-            form = {_key(key): self.form(part) for key, part in inner.items()}
-            return form if len(form) == len(inner) else [[self.form(key), self.form(part)] for key, part in inner.items()]
-        finally:
-            self._inside.pop()
-
-
-def _fields(value: Any) -> dict[str, Any] | None:
-    """The fields of a dataclass, a pydantic model or an attrs class, but those that its author keeps out of its repr."""
-    if dataclasses.is_dataclass(value):
-        return {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value) if entry.repr}
-    model: Any = getattr(sys.modules.get("pydantic"), "BaseModel", ())
-    if isinstance(value, model):
-        dumped: dict[str, Any] = value.model_dump(
-            exclude={key for key, entry in type(value).model_fields.items() if not entry.repr}
-        )
-        return dumped
-    if hasattr(value, "__attrs_attrs__"):
-        return {entry.name: getattr(value, entry.name) for entry in value.__attrs_attrs__ if entry.repr}
-    return None
-
-
-def _in_order(values: AbstractSet[Any]) -> list[Any]:
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=repr)
-
-
-def _key(key: Any) -> str:
-    """A key as text; JSON's own words for what it has words for."""
-    if isinstance(key, Enum):
-        return str(_enum(key))
-    return key if isinstance(key, str) else json.dumps(key) if key is None or isinstance(key, (bool, int, float)) else str(key)
-
-
-def _shown(value: Any) -> str:
-    """What the value says of itself; an address in memory says nothing."""
-    if isinstance(value, BaseException):
-        return f"{type(value).__name__}: {value}"
-    return _ADDRESS.sub("", str(value)) or f"({type(value).__name__})"
-
-
-def _number(value: float) -> float | str:
-    return float(value) if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-
-
-def _enum(value: Enum) -> Any:
-    """Its value where that is a text, as pydantic would read it back; else the name says more."""
-    return value.value if isinstance(value.value, str) else f"{value.name} ({value.value!r})"
-
-
-def _binary(value: bytes | bytearray | memoryview) -> str:
-    content = bytes(value)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        text = "\0"
-    if all(letter.isprintable() or letter in "\r\n\t" for letter in text) and text:
-        return f"({len(content):,} bytes of text) {text}"
-    return f"({len(content):,} bytes of binary content, not shown)"
-
-
-#: How values without parts are written; the first type that fits is taken.
-_WRITERS: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
-    (Enum, _enum),
-    (bool, bool),
-    (int, int),
-    (float, _number),
-    (str, str),
-    ((dt.datetime, dt.date, dt.time), lambda value: value.isoformat()),
-    ((bytes, bytearray, memoryview), _binary),
-)
-#: What is inside a container, as a mapping or a list; the first type that fits is taken.
-_INSIDES: Final[tuple[tuple[Any, Callable[[Any], Any]], ...]] = (
-    (Mapping, lambda value: value),
-    (tuple, lambda value: value._asdict() if hasattr(value, "_asdict") else value),  # a named tuple
-    ((list, range, deque, KeysView, ValuesView, ItemsView), list),
-    (AbstractSet, _in_order),
-)
-
-
-# ------------------------------------------------------------------------------------------------- frames and arrays
-
-
-def _frame(value: Any) -> str:
-    rows, columns = value.shape
-    return f"DataFrame, {rows:,} rows by {columns:,} columns, as CSV:\n{_csv(value)}"
-
-
-def _series(value: Any) -> str:
-    return f"Series of {value.dtype}, {len(value):,} values, as CSV:\n{_csv(value.to_frame())}"
-
-
-def _csv(frame: Any) -> str:
-    counted = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
-    if len(frame) <= MOST_ROWS:
-        return str(frame.to_csv(index=not counted, na_rep="NaN"))
-    half = MOST_ROWS // 2
-    note = f"[… rows {half:,} to {len(frame) - half - 1:,} of {len(frame):,} are left out here; ask for fewer rows or columns …]"
-    first = frame.iloc[:half].to_csv(index=True, na_rep="NaN")
-    return f"{first}{note}\n{frame.iloc[-half:].to_csv(index=True, na_rep='NaN', header=False)}"
-
-
-def _array(value: Any) -> str:
-    about = f"array of {value.dtype}, shape {value.shape}:\n"
-    if value.size > MOST_ELEMENTS:
-        return about + str(value)  # numpy itself leaves out the middle
-    items = value.astype(str).tolist() if value.dtype.kind in "mM" else value.tolist()  # it counts times in nanoseconds
-    return about + json.dumps(_Plain().form(items), ensure_ascii=False)
-
-
-def _scalar(value: Any) -> Any:
-    plain = value.item() if value.dtype.kind in "biufcSU" else str(value)
-    return str(value) if type(plain) is type(value) else plain
-
-
-#: Types of modules that are looked up only where somebody else has imported them: module, name, writer.
-_LAZY_WRITERS: Final[tuple[tuple[str, str, Callable[[Any], Any]], ...]] = (
-    ("pandas", "DataFrame", _frame),
-    ("pandas", "Series", _series),
-    ("pandas", "Index", list),
-    ("numpy", "ndarray", _array),
-    ("numpy", "generic", _scalar),
-    ("sqlite3", "Row", lambda row: {key: row[key] for key in row.keys()}),  # noqa: SIM118  iterating a row gives its values
-)
+        return Lines(str(value) or "(empty text)")
+    draft = None if isinstance(value, type) else draft_of(value)
+    if draft is not None:
+        return draft
+    plain = Plain().form(value)
+    if isinstance(plain, (list, dict)):
+        return Tree(plain)
+    return Lines(plain if isinstance(plain, str) else json.dumps(plain))

@@ -7,7 +7,6 @@ Everything that can be wrong with a tool is said when it is made. Nothing here k
 from __future__ import annotations
 
 import copy
-import difflib
 import functools
 import inspect
 import itertools
@@ -15,26 +14,25 @@ import re
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, get_args, overload
-
-from pydantic import ValidationError
+from typing import Any, Final, TypedDict, Unpack, get_args, overload
 
 from nb_agent import background
+from nb_agent.adapters.property_names import renamed, restored
 from nb_agent.errors import AgentError, ToolDefinitionError
+from nb_agent.guards.policy import Tier
 from nb_agent.messages import Definition
-from nb_agent.tools.annotations import faults
+from nb_agent.tools.arguments import checked_arguments
 from nb_agent.tools.docstrings import Described, read
 from nb_agent.tools.functions import docstrings_of, is_in_class, name_of, names_of, signature_of, starts_with_self
-from nb_agent.tools.parameters import Parameter, parameters_of, schema_of
+from nb_agent.tools.parameters import parameters_of, schema_of
 from nb_agent.values import JSON
 
-__all__ = ["ArgumentsError", "Tier", "Tool", "ToolOptions", "tool"]
+__all__ = ["ArgumentsError", "Tool", "ToolOptions", "tool"]
 
-#: What a tool may do: only look, change something that can be put right, or do harm.
-Tier: TypeAlias = Literal["read", "write", "danger"]
 
 #: What the APIs take as a name. With any other one they refuse the whole request.
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FIRST: Final = re.compile("[a-zA-Z_]")
 #: Items that are read from a generator that a tool gives back: it may be without end.
 MOST_ITEMS: Final = 10_000
 
@@ -69,6 +67,7 @@ class Tool:
         bound: ``False`` for a method that was not taken from an object, and cannot be called by a model.
     """
 
+    vouched = True  # its author says what it may do
     __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
@@ -95,6 +94,7 @@ class Tool:
         described = _described(self._function, signature)
         text = described.text if self._description is None else inspect.cleandoc(self._description)
         self._parameters = parameters_of(signature, described, names_of(self._function), self.name)
+        self._renamed = renamed(entry.key for entry in self._parameters)
         self._placed = tuple(entry for entry in signature.parameters.values() if entry.kind is entry.POSITIONAL_ONLY)
         self.definition = Definition(self.name, text, schema_of(self._parameters), self.options.get("strict"))
 
@@ -114,16 +114,8 @@ class Tool:
         Raises:
             ArgumentsError: one is missing, unknown, or does not fit.
         """
-        checked: dict[str, Any] = {}
-        wrong: list[str] = []
-        for entry in self._parameters:
-            if entry.key in arguments:
-                wrong += _take(entry, arguments[entry.key], checked)
-            elif entry.required:
-                wrong.append(f"{entry.key}: missing, expected {_expected(entry.adapter.schema)}")
-            elif entry.fill:
-                checked[entry.name] = entry.fill()
-        wrong += _unknown(arguments, [entry.key for entry in self._parameters])
+        given = restored(arguments, self._renamed)
+        checked, wrong = checked_arguments(self._parameters, given, strict=bool(self.definition.strict))
         if wrong:
             raise ArgumentsError(f"the arguments do not fit {self.name}: {'; '.join(wrong)}")
         return checked
@@ -216,10 +208,10 @@ def _checked_options(options: ToolOptions, name: str) -> ToolOptions:
 
 
 def _checked(name: str) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not (_NAME.fullmatch(name) and _FIRST.match(name)):
         raise ToolDefinitionError(
             f"{name!r} cannot be the name of a tool: model APIs take 1 to 64 of the characters a-z, A-Z, 0-9, _ and - "
-            f"(^{_NAME.pattern}$); give it another one with tool(…, name='…')"
+            f"(^{_NAME.pattern}$), the first a letter or _; give it another one with tool(…, name='…')"
         )
     return name
 
@@ -230,35 +222,6 @@ def _described(function: Any, signature: inspect.Signature) -> Described:
     for described in found[1:]:
         found[0].parameters.update({**described.parameters, **found[0].parameters})
     return Described(text, found[0].parameters, found[0].types)
-
-
-# ------------------------------------------------------------------------------------------------- arguments
-
-
-def _take(entry: Parameter, value: Any, checked: dict[str, Any]) -> list[str]:
-    try:
-        checked[entry.name] = entry.adapter.check(value)
-    except ValidationError as error:
-        return faults(error, value, entry.key)
-    except Exception as error:  # noqa: BLE001  a validator of the author's may raise anything
-        return [f"{entry.key}: {type(error).__name__}: {error}"]
-    return []
-
-
-def _expected(schema: JSON) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(map(repr, schema["enum"]))
-    if "anyOf" in schema:
-        return " or ".join(_expected(part) for part in schema["anyOf"])
-    return str(schema.get("type", "object" if "$ref" in schema else "a value"))
-
-
-def _unknown(arguments: JSON, keys: list[str]) -> Iterator[str]:
-    for name in arguments:
-        if name not in keys:
-            near = difflib.get_close_matches(name, keys, n=1)
-            takes = f"the tool takes {', '.join(keys)}" if keys else "the tool takes no arguments"
-            yield f"{name}: there is no such parameter" + (f", did you mean {near[0]}?" if near else f"; {takes}")
 
 
 # ------------------------------------------------------------------------------------------------- what a function gives back

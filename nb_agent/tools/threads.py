@@ -29,6 +29,7 @@ _LOOK: Final = 0.05
 class _Job(Generic[T]):
     place: int
     run: Callable[[], T]
+    seconds: float | None
     context: contextvars.Context = field(default_factory=contextvars.copy_context)  # it carries where print and display go
     left: threading.Event = field(default_factory=threading.Event)
     began: float | None = None
@@ -42,21 +43,19 @@ class Threads(Generic[T]):
 
     Args:
         most: threads at the same time.
-        seconds: time limit of one job, counted from its start.
         clock: gives seconds.
     """
 
-    def __init__(self, *, most: int, seconds: float | None, clock: Callable[[], float]) -> None:
+    def __init__(self, *, most: int, clock: Callable[[], float]) -> None:
         self._most = most
-        self._seconds = seconds
         self._clock = clock
         self._waiting: deque[_Job[T]] = deque()
         self._open: dict[int, _Job[T]] = {}
         self._results: queue.SimpleQueue[tuple[int, T | BaseException]] = queue.SimpleQueue()
 
-    def begin(self, jobs: Sequence[Callable[[], T]]) -> None:
-        """Start as many threads as there are jobs, within the limit."""
-        self._open = {place: _Job(place, run) for place, run in enumerate(jobs)}
+    def begin(self, jobs: Sequence[tuple[Callable[[], T], float | None]]) -> None:
+        """Start as many threads as there are jobs, within the limit. With each job stands its time limit in seconds, from its start."""
+        self._open = {place: _Job(place, run, seconds) for place, (run, seconds) in enumerate(jobs)}
         self._waiting.extend(self._open.values())
         for _ in jobs[: self._most]:
             self._start()
@@ -111,10 +110,12 @@ class Threads(Generic[T]):
                 self._results.put((job.place, error))
 
     def _late(self) -> list[int]:
-        if self._seconds is None:
-            return []
-        now, seconds = self._clock(), self._seconds
-        late = [job.place for job in self._open.values() if job.began is not None and now - job.began >= seconds]
+        now = self._clock()
+        late = [
+            place
+            for place, job in self._open.items()
+            if job.began is not None and job.seconds is not None and now - job.began >= job.seconds
+        ]
         for place in late:
             self._open.pop(place).left.set()
             if self._waiting:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from nb_agent.errors import ToolDefinitionError
+from nb_agent.guards.policy import Tier
 from nb_agent.messages import Definition
 from nb_agent.tools.schema import tool
 from nb_agent.values import JSON
@@ -32,6 +33,22 @@ class AnyTool(Protocol):
     @property
     def main_thread(self) -> bool:
         """Whether it has to run in the thread of the cell."""
+
+    @property
+    def tier(self) -> Tier | None:
+        """What it may do; ``None`` where nobody said."""
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether its results are words of strangers."""
+
+    @property
+    def vouched(self) -> bool:
+        """Whether what is said of it can be relied on."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that one call may take; ``None`` for what the run sets."""
 
     def check(self, arguments: JSON) -> dict[str, Any]:
         """The arguments that `call` takes; raises `ArgumentsError` where they do not fit."""

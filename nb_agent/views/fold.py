@@ -12,7 +12,8 @@ The state::
               retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
               live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
               reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices}
-              calls:   [{id, name, arguments, steps: [{name, state, note}], seconds, traceback,
+              calls:   [{id, name, arguments, steps: [{name, state, note}], asks: null or text, seconds, traceback,
+                         printed, pictures: [{data, media_type, url}], whole: null or text, key,
                          result: null or {text, images: [{data, media_type, url}], code}}]}]
     ending: null or {reason, meaning, error, seconds, usage, text}
     (usage: null or {input, cache_read, cache_write, output, reasoning}, tokens, null where not reported)
@@ -150,7 +151,7 @@ class Fold:
             "arguments": _capped(call.arguments),
             "steps": _steps(event.steps),
         }
-        shown |= {"result": None, "seconds": None, "traceback": None}
+        shown |= {"asks": _capped(event.asks), "result": None, **_NOTHING}
         return [["set", self._round("calls", len(self.state["rounds"][-1]["calls"])), shown]]
 
     def _done(self, event: events.ToolDone) -> list[Change]:
@@ -159,10 +160,11 @@ class Fold:
         place = next(waiting, len(calls))
         changes: list[Change] = []
         if place == len(calls):  # a call that was never asked about, such as one that was cut off
-            shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": ""}
+            shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": "", "asks": None, **_NOTHING}
             changes.append(["set", self._round("calls", place), shown])
         whole: JSON = {"steps": _steps(event.steps), "result": _result(event.result), "seconds": event.seconds}
-        whole["traceback"] = _capped(event.traceback)
+        whole |= {"traceback": _capped(event.traceback), "printed": _capped(event.printed), "whole": _capped(event.whole)}
+        whole |= {"asks": None, "pictures": [_image(picture) for picture in event.pictures], "key": event.key}
         return changes + [["set", self._round("calls", place, key), value] for key, value in whole.items()]
 
     def _ended(self, event: events.RunEnded) -> list[Change]:
@@ -185,6 +187,9 @@ _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
     events.RunEnded: Fold._ended,  # noqa: SLF001
 }
 
+
+#: What is not known of a call before it has ended.
+_NOTHING: JSON = {"seconds": None, "traceback": None, "printed": "", "pictures": [], "whole": None, "key": ""}
 
 #: Kind of a piece -> where it is shown while the reply comes in.
 _LIVE = {"text": "text", "refusal": "text", "thinking": "thinking", "call": "name", "arguments": "arguments"}
@@ -222,8 +227,12 @@ def _steps(steps: tuple[events.Step, ...]) -> list[JSON]:
     return [{"name": step.name, "state": step.state, "note": _capped(step.note)} for step in steps]
 
 
+def _image(image: Image) -> JSON:
+    return {"data": image.data, "media_type": image.media_type, "url": image.url}
+
+
 def _result(result: ToolResult) -> JSON:
-    images = [{"data": p.data, "media_type": p.media_type, "url": p.url} for p in result.parts if isinstance(p, Image)]
+    images = [_image(part) for part in result.parts if isinstance(part, Image)]
     return {"text": _capped(result.text), "images": images, "code": result.code}
 
 

@@ -235,7 +235,7 @@ def _reply(number: int, reply: JSON) -> str:
     return _fold(f"<b>Reply {number}</b> {_joined(*facts)}", _list(reply["notices"]), *_said(reply), spent, _json(reply["body"]))
 
 
-_SIGNS: Final = {"done": "✓", "failed": "✗", "skipped": "\u2013"}
+_SIGNS: Final = {"done": "✓", "failed": "✗", "skipped": "\u2013", "asked": "?"}
 
 
 def _call(call: JSON) -> str:
@@ -250,6 +250,10 @@ def _call(call: JSON) -> str:
     if result:
         inside += ["<p>Result, as the model reads it:</p>", _pre(result["text"]) if result["text"] else ""]
         inside += [_picture(image) for image in result["images"]]
+    if call["whole"] is not None:
+        inside.append(_fold("The whole result (the model got less)", _pre(call["whole"])))
+    if call["printed"] or call["pictures"]:
+        inside.append(_fold("What the tool printed and showed", _pre(call["printed"]), *map(_picture, call["pictures"])))
     if call["traceback"]:
         inside.append(_fold("Traceback (for you; the model does not get it)", _pre(call["traceback"])))
     return _fold(title, *inside, opened=bool(failed))

@@ -38,6 +38,8 @@ NEXT: Final[dict[str, str]] = {
     "content_filter": "Say it in other words, or begin a new conversation.",
     "max_rounds": "Allow more rounds, or go on in the next cell: the conversation is kept.",
     "time_limit": "Allow more time, or go on in the next cell: the conversation is kept.",
+    "repeated_calls": "Say what should be done instead, or describe the tool better: its results did not help the model.",
+    "stopped": "Go on in the next cell: the conversation is kept.",
     "error": "The conversation up to here is kept: run the cell again when the cause is mended.",
     "cancelled": "The conversation up to here is kept: the next cell goes on from it.",
 }
@@ -244,7 +246,13 @@ def _call(call: JSON) -> list[str]:
     if result:
         lines += _block(result["text"], 2, mark="result: ")
         lines += [f"        picture: {image['media_type']}" for image in result["images"]]
+    lines += _block(call["printed"], 2, mark="printed: ") if call["printed"] else []
+    lines += [f"        note: {step['note']}" for step in call["steps"] if step["note"] and step["name"] in _REMARKED]
     return lines
+
+
+#: The steps whose notes are worth a line where all went well.
+_REMARKED = {"result", "back to model"}
 
 
 def _ending(state: JSON) -> list[str]:

@@ -21,6 +21,8 @@ export const NEXT = {
   content_filter: "Say it in other words, or begin a new conversation.",
   max_rounds: "Allow more rounds, or go on in the next cell: the conversation is kept.",
   time_limit: "Allow more time, or go on in the next cell: the conversation is kept.",
+  repeated_calls: "Say what should be done instead, or describe the tool better: its results did not help the model.",
+  stopped: "Go on in the next cell: the conversation is kept.",
   error: "The conversation up to here is kept: run the cell again when the cause is mended.",
   cancelled: "The conversation up to here is kept: the next cell goes on from it.",
 };
@@ -213,7 +215,7 @@ export function standing(state) {
   return { kind: "running", text };
 }
 
-/** The seven steps with the state of each: done, failed, skipped, now or todo. */
+/** The seven steps with the state of each: done, failed, skipped, asked, now or todo. */
 export function ladder(call, running) {
   const taken = new Map(call.steps.map((step) => [step.name, step]));
   let open = running && !call.result;
@@ -225,6 +227,9 @@ export function ladder(call, running) {
     return { name, state, note: "" };
   });
 }
+
+/** What was said of steps that did not fail: leave, masks, cuts, repeats. */
+export const remarks = (rungs) => rungs.filter((step) => step.note && step.state !== "failed").map((step) => `${step.name}: ${step.note}`);
 
 /** One line for each time that a request failed and went out again (text.waited). */
 export const waits = (round) => (round.retries ?? []).map((retry) => `waited ${seconds(retry.seconds)}: ${retry.reason}`);
@@ -831,11 +836,12 @@ function replyView(page, item, index) {
   return { el: h("div", {}, title, tabs.el), tabs, update };
 }
 
-const SIGNS = { done: "✓", failed: "✗", skipped: "–", now: "●", todo: "○" };
+const SIGNS = { done: "✓", failed: "✗", skipped: "–", asked: "?", now: "●", todo: "○" };
 
 function callView(page, item, index, place) {
   const steps = h("ol", { class: "nba-steps", "aria-label": "Steps of the call" });
   const fault = h("p", { class: "nba-fault" });
+  const notes = h("ul", { class: "nba-dim nba-notes" });
   const small = h("small");
   const outcome = h("div");
   const first = page.state.rounds[index].calls[place];
@@ -852,10 +858,12 @@ function callView(page, item, index, place) {
     const running = !page.state.ending;
     const rungs = ladder(call, running);
     const code = call.result?.code;
-    const outcomeNow = code ? `failed: ${code}` : call.result ? "done" : running ? "running…" : "no result";
+    const waits = call.asks ? "waits for your leave" : "running…";
+    const outcomeNow = code ? `failed: ${code}` : call.result ? "done" : running ? waits : "no result";
     write(small, [call.id, outcomeNow, seconds(call.seconds)].filter(Boolean).join(" · "));
     steps.replaceChildren(...rungs.map(({ name, state, note }) => h("li", { class: `nba-step nba-${state}`, title: note || null },
       glyph(SIGNS[state]), name, hidden(`: ${state === "todo" ? "to come" : state}`))));
+    notes.replaceChildren(...remarks(rungs).map((line) => h("li", {}, line)));
     const broken = rungs.find((step) => step.state === "failed");
     show(fault, Boolean(broken || code));
     write(fault, broken ? `Failed at “${broken.name}”${broken.note ? `: ${broken.note}` : ""}` : `Failed: ${code}`);
@@ -866,11 +874,16 @@ function callView(page, item, index, place) {
     const nothing = result ? [] : [h("p", { class: "nba-dim" }, "None yet.")];
     const trace = call.traceback ? [h("details", { class: "nba-details" },
       h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : [];
-    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...trace);
+    const shown = call.pictures.map(picture);
+    const printed = call.printed || shown.length ? [h("h5", {}, "What the tool printed and showed"),
+      ...(call.printed ? [block(call.printed, "output of the tool")] : []), ...shown] : [];
+    const whole = call.whole === null ? [] : [h("details", { class: "nba-details" },
+      h("summary", {}, "The whole result (the model got less)"), block(call.whole, "whole result"))];
+    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...whole, ...printed, ...trace);
   }
   update();
   const title = h("h4", { class: "nba-title nba-signature" }, h("code", {}, signature(first.name, first.arguments)), small);
-  return { el: h("div", {}, title, steps, fault, asked, args, outcome), update };
+  return { el: h("div", {}, title, steps, notes, fault, asked, args, outcome), update };
 }
 
 function viewOf(page, item) {
