@@ -18,7 +18,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -189,10 +189,11 @@ class _NoCookies(httpx.Cookies):
         """Keep none."""
 
 
-def request_for(client: httpx.Client, url: str, content: bytes, headers: dict[str, str], watch: Watch) -> httpx.Request:
+def request_for(client: httpx.Client, url: str, chunks: Sequence[bytes], headers: dict[str, str], watch: Watch) -> httpx.Request:
     """A POST request. Not the client's own: that costs twice the time, and sends the cookies of earlier answers along."""
+    headers["content-length"] = str(sum(map(len, chunks)))  # httpx does not know it of a body in chunks
     ours = _COMMON.get(client) or _COMMON.setdefault(client, {name: client.headers[name] for name in _FROM_CLIENT})
-    return httpx.Request("POST", _parsed(url), headers=ours | headers, content=content, extensions={"timeout": watch.limits()})
+    return httpx.Request("POST", _parsed(url), headers=ours | headers, content=chunks, extensions={"timeout": watch.limits()})
 
 
 _FROM_CLIENT: Final = ("accept-encoding", "user-agent")
@@ -226,10 +227,15 @@ class _Stream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
         self._chunks = Chunks()
+        self._waiting: list[bytes] = []  # pieces of a request
+        gathers = hasattr(socket.socket, "sendmsg") and inner.get_extra_info("ssl_object") is None
+        self._plain: socket.socket | None = inner.get_extra_info("socket") if gathers else None
         self.close = inner.close  # type: ignore[method-assign]  # nothing to add
         self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]  # likewise
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._waiting:  # whoever wrote them ends nothing with an empty piece
+            self._send(timeout)
         while read := self._read(max_bytes, timeout):
             if merged := self._chunks.merged(read):
                 return merged
@@ -248,8 +254,21 @@ class _Stream(httpcore.NetworkStream):
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Pieces wait for the empty one with which httpcore ends a request: one call of the system, and the server wakes once."""
+        if buffer:
+            self._waiting.append(buffer)
+        elif self._waiting:
+            self._send(timeout)
+
+    def _send(self, timeout: float | None) -> None:
+        pieces, self._waiting, sent = self._waiting, [], 0
         self._chunks.begin()
-        self._inner.write(buffer, _left(timeout))
+        if self._plain is not None:
+            with contextlib.suppress(OSError):  # what does not go at once, and every fault, is httpcore's
+                self._plain.settimeout(0)
+                sent = self._plain.sendmsg(pieces)
+        if sent < sum(map(len, pieces)):
+            self._inner.write(b"".join(pieces)[sent:], _left(timeout))
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

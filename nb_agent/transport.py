@@ -22,6 +22,7 @@ from nb_agent.errors import ProviderError, SettingError
 from nb_agent.events import Waiting
 from nb_agent.messages import Request
 from nb_agent.retrying import Patience, Waits, noted
+from nb_agent.values import chunks
 
 if TYPE_CHECKING:
     import httpx
@@ -183,20 +184,20 @@ class Transport:
             raise time_is_up(watch, self.server)
         with self._translated(watch), ExitStack() as failing:
             client = self._client = self._client or pooled()  # once: looking for proxies eight times takes its time
-            made = request_for(client, self._url(request.path), request.content, self._headers(request), watch)
+            made = request_for(client, self._url(request.path), chunks(request.body), self._headers(request), watch)
             response = client.send(made, stream=True)
             failing.callback(response.close)
             if response.status_code >= 300:
                 raise self._refused(request, response)
-            chunks = response.iter_bytes()
-            first = next(chunks, b"")
+            rest = response.iter_bytes()
+            first = next(rest, b"")
             if not first:
                 raise ProviderError(f"{self.server} answered with nothing at all", kind="stream_interrupted")
             if first.lstrip().startswith(b"<"):
                 raise _web_page(first, self.server)
             watch.heard = True
             failing.pop_all()
-        return _Begun(response, watch, first, chunks)
+        return _Begun(response, watch, first, rest)
 
     @contextmanager
     def _translated(self, watch: Watch) -> Iterator[None]:

@@ -9,7 +9,9 @@ import json
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Final, TypeAlias
 
-__all__ = ["JSON", "Encoded", "Value", "dumps", "encode", "from_json", "to_json"]
+from nb_agent.growing import begun, keep
+
+__all__ = ["JSON", "Encoded", "Value", "chunks", "dumps", "encode", "from_json", "to_json"]
 
 JSON: TypeAlias = dict[str, Any]
 
@@ -78,18 +80,26 @@ def _classes(base: type[Value]) -> dict[str, type[Value]]:
 
 
 class Encoded(dict[str, Any]):
-    """A JSON object together with its bytes, so that a history is not encoded anew in every round. Never changed.
+    """A JSON object together with its bytes, so that a history is not encoded anew in every round.
+
+    Never changed; a copy of it is a plain object that may be.
 
     Attributes:
         content: the object as compact UTF-8 JSON.
+        memo: what was worked out for lists that begin with it (see `growing`).
     """
 
-    __slots__ = ("content",)
+    __slots__ = ("content", "memo")
     content: bytes
+    memo: dict[Any, Any]
 
     def __init__(self, *parts: Any, **entries: Any) -> None:
         super().__init__(*parts, **entries)
         self.content = _utf8(dumps(self))
+        self.memo = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # what `copy` and `pickle` make of it
 
 
 def encode(value: Any) -> bytes:
@@ -98,27 +108,66 @@ def encode(value: Any) -> bytes:
     >>> encode({"messages": [Encoded(role="user", content="hi")], "stream": True})
     b'{"messages":[{"role":"user","content":"hi"}],"stream":true}'
     """
-    return b"".join(_fragments(value))  # once: a long history is not copied anew for each bracket around it
+    return b"".join(chunks(value))
+
+
+#: Bytes from which on a stretch that is joined already is sent as it is: copying it costs more than one chunk more.
+_LARGE: Final = 65_536
+#: Stretches of one list that are not yet joined with each other.
+_MOST_STRETCHES: Final = 32
+
+
+def chunks(value: Any) -> list[bytes]:
+    """The bytes of `encode` in as few chunks as go without copying a long history, which was joined in an earlier round.
+
+    >>> chunks({"stream": True})
+    [b'{"stream":true}']
+    """
+    found: list[bytes] = []
+    small: list[bytes] = []
+    for fragment in _fragments(value):
+        if len(fragment) < _LARGE:
+            small.append(fragment)
+        else:
+            found += [b"".join(small), fragment]
+            small = []
+    return [*found, b"".join(small)]
 
 
 def _fragments(value: Any) -> list[bytes]:
     if isinstance(value, Encoded):
         return [value.content]
     if isinstance(value, list) and value:
-        try:
-            parts = [part.content for part in value]  # a long history: no call for each message
-        except AttributeError:
-            parts = [encode(part) for part in value]
-        fragments = [b","] * (2 * len(parts) + 1)
-        fragments[1::2] = parts
-        fragments[0], fragments[-1] = b"[", b"]"
-        return fragments
+        if isinstance(value[0], Encoded) and (stretches := _stretches(value)):
+            return [b"[", *stretches, b"]"]
+        fragments = [fragment for part in value for fragment in (b",", *_fragments(part))]
+        return [b"[", *fragments[1:], b"]"]
     if isinstance(value, dict) and value:
         fragments = []
         for key, part in value.items():
             fragments += [b"," if fragments else b"{", _utf8(dumps(key)), b":", *_fragments(part)]
         return [*fragments, b"}"]
     return [_utf8(dumps(value))]
+
+
+def _stretches(entries: list[Any]) -> list[bytes] | None:
+    """The bytes of a list of `Encoded`, of which only the new ones are joined; ``None`` where something else is among them."""
+    known: list[bytes]
+    size, known = begun(_JOINED, entries)
+    if size == len(entries):
+        return known
+    try:
+        new = b",".join([entry.content for entry in entries[size:]])
+    except AttributeError:
+        return None
+    stretches = [*known, b"," + new] if size else [new]
+    if len(stretches) > _MOST_STRETCHES:
+        stretches = [b"".join(stretches)]
+    keep(_JOINED, entries, stretches)
+    return stretches
+
+
+_JOINED: Final = "joined"
 
 
 def _utf8(text: str) -> bytes:

@@ -840,9 +840,8 @@ def test_a_strict_schema_is_what_the_official_client_would_make_of_it():
             "pattern": {"enum": ["x", "y"]},
         },
         "required": ["age"],
-        "$defs": {
-            "Who": {"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": {"type": "string"}}
-        },
+        "additionalProperties": False,
+        "$defs": {"Who": {"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": False}},
     }
     (entry,) = asked([Definition("f", "d", schema, strict=True)]).body["tools"]
     assert entry["strict"] is True

@@ -666,7 +666,8 @@ def test_a_definition_is_flat_and_says_that_it_is_not_strict(cases):
     schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": "string"}}, "required": ["x"]}
     tools = sent(Message.of("user", "q"), definitions=[Definition("f", "d", schema), Definition("g", "d", schema, strict=True)])
     flat = {"type": "function", "name": "f", "description": "d", "parameters": schema, "strict": False}
-    assert tools.body["tools"] == [flat, {**flat, "name": "g", "strict": True}]
+    closed = {**schema, "additionalProperties": False}
+    assert tools.body["tools"] == [flat, {**flat, "name": "g", "parameters": closed, "strict": True}]
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "object", "properties": {}, "required": []}])

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent / "nb_agent"
 
 #: From the bottom up: a module may import from its own row and from the rows before it.
 LAYERS = [
-    ["errors", "values"],
+    ["errors", "growing", "values"],
     ["usage"],
     ["messages"],
     ["events", "deltas", "vocabulary", "joining", "guards"],

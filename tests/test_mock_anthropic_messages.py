@@ -15,8 +15,8 @@ from nb_agent import mock, tokens
 from nb_agent.adapters import anthropic_messages as adapter
 from nb_agent.agent import Agent
 from nb_agent.errors import ProviderError
+from nb_agent.kit.files import file_tools
 from nb_agent.lessons import demo
-from nb_agent.lessons.workspace import file_tools
 from nb_agent.messages import Definition, Image, Message, Request, Text, Thinking, ToolCall, ToolResult
 from nb_agent.mock import anthropic_messages as writer
 from nb_agent.mock import server

@@ -13,8 +13,8 @@ import wires
 from nb_agent import Agent, adapters, mock, tokens
 from nb_agent.adapters import responses as adapter
 from nb_agent.errors import ProviderError
+from nb_agent.kit.files import file_tools
 from nb_agent.lessons import demo
-from nb_agent.lessons.workspace import file_tools
 from nb_agent.messages import Definition, Image, Message, Request, Text, ToolCall, ToolResult
 from nb_agent.mock import responses as writer
 from nb_agent.mock import server

@@ -11,7 +11,8 @@ import pytest
 from nb_agent.errors import ServerError, ToolError
 from nb_agent.events import STEPS, Step
 from nb_agent.messages import Definition, Text, ToolCall, ToolResult
-from nb_agent.tools.calling import Caller, Prepared, parsed
+from nb_agent.tools.arguments import parsed
+from nb_agent.tools.calling import Caller, Prepared
 from nb_agent.tools.failures import line_of, traceback_of
 from nb_agent.tools.schema import ArgumentsError, tool
 from nb_agent.tools.toolbox import Toolbox

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import datetime as dt
+import enum
 import functools
 import json
 import re
@@ -18,6 +19,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
+import numpy as np
+import pandas as pd
 import pydantic
 import pytest
 from jsonschema import Draft202012Validator
@@ -825,3 +828,254 @@ def test_schemas_are_copies_that_may_be_changed():
 
     assert properties(other)["x"]["anyOf"]
     assert isinstance(take, Tool)
+
+
+# ------------------------------------------------------------------------------------------------- what people also write
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do.\n\nArgs:\n- `x` (int): the x\n  goes on\n- **y**: the y\n",
+        "Do.\n\nArgs:\nx: the x\ngoes on\ny: the y",
+        "Do.\n\n## Args\n\n- `x`: the x\n  goes on\n- `y` (int): the y\n\n## Returns\n\nnothing",
+        "Do.\n\n**Parameters:**\n    x: the x\n      goes on\n    y: the y\nReturns: nothing",
+        "Do.\r\n\r\nArgs:\r\n    x: the x\r\n        goes on\r\n    y: the y\r\n",
+        "Do.\n\nArgs:\n    x: the x\n        goes on\n\nRaises:\n    Error: never\n\nKeyword Args:\n  y: the y\n",
+        "Do.\n\nParameters\n==========\nx : int\n    the x\n    goes on\ny\n    the y\n",
+        "Do.\n\n@param x: the x\n  goes on\n@type x: int\n@param y: the y\n@see: z\n@return: nothing",
+        "Do.\n\n:param x: the x\n    goes on\n:param y: the y\n:note: z\n:rtype: int",
+    ],
+)
+def test_untidy_docstrings_say_the_same_as_tidy_ones(text):
+    described = read(text, ["x", "y"])
+    assert described.text == "Do."
+    assert described.parameters == {"x": "the x goes on", "y": "the y"}
+
+
+def test_text_behind_the_parameters_is_part_of_the_description():
+    google = "Do.\n\nArgs:\n    x: the x\n\nNote:\n    Call it once.\n\nReturns:\n    nothing\n\nLast."
+    assert read(google, ["x"]).text == "Do.\n\nNote:\n    Call it once.\n\nLast."
+    fields = read("Do.\n\n:param x: the x\n\n    * a\n\nLast.\n", ["x"])
+    assert (fields.text, fields.parameters) == ("Do.\n\nLast.", {"x": "the x\n* a"})
+
+
+def test_what_looks_like_an_entry_and_is_none_goes_on_with_the_one_before():
+    described = read("Do.\n\nArgs:\n    x: the x.\n    Example: Oslo\n    token: a secret\n    y: the y\n", ["x", "y"])
+    assert described.parameters == {"x": "the x. Example: Oslo", "token": "a secret", "y": "the y"}
+
+
+def test_chinese_headings_and_brackets_are_read():
+    entries = "    城市\uff08字符串\uff09\uff1a城市名\uff0c\n        例如北京\n    unit (str)\uff1a单位\n"
+    text = f"查询天气。\n\n参数\uff1a\n{entries}\n返回\uff1a\n    天气\n"
+    described = read(text, ["城市", "unit"])
+    assert (described.text, described.parameters) == ("查询天气。", {"城市": "城市名\uff0c 例如北京", "unit": "单位"})
+
+
+def test_a_decorator_that_gives_some_arguments_itself_shows_only_the_others():
+    def with_token(function):
+        @functools.wraps(function)
+        def inner(city: "str", *, days: int = 1):
+            return function("secret", city, days)
+
+        return inner
+
+    class Service:
+        @with_token
+        def method(self, city, days):
+            return city, days
+
+    @with_token
+    def fetch(token: str, city: str, days: int):
+        """Fetch.
+
+        Args:
+            city: the city
+        """
+        return token, city, days
+
+    assert properties(fetch) == {
+        "city": {"type": "string", "description": "the city"},
+        "days": {"type": "integer", "default": 1},
+    }
+    assert run(tool(fetch), {"city": "Oslo", "days": 2}) == ("secret", "Oslo", 2)
+    assert tool(Service.method).name == "method"
+
+
+def test_a_decorator_that_hides_all_parameters_is_an_error_that_says_what_to_write():
+    def traced(function):
+        def inner(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return inner
+
+    @traced
+    def area(w: int):
+        return w
+
+    with pytest.raises(ToolDefinitionError, match=r"^inner: a decorator hides the parameters of .*area, .*functools\.wraps"):
+        tool(area)
+    assert run(tool(lambda *_, **__: "noon", name="clock"), {}) == "noon"
+    assert run(tool(traced(lambda: "noon")), {}) == "noon"
+
+
+def test_keywords_of_a_typed_dict_are_parameters():
+    class Options(typing.TypedDict, total=False):
+        days: typing.Required[Annotated[int, Field(ge=1)]]
+        unit: Literal["c", "f"]
+
+    def fetch(city: str, **options: typing.Unpack[Options]):
+        """Fetch.
+
+        Args:
+            city: the city
+            unit: the unit
+        """
+        return city, options
+
+    schema = parameters(fetch)
+    assert schema["required"] == ["city", "days"]
+    assert schema["properties"]["unit"] == {"enum": ["c", "f"], "type": "string", "description": "the unit"}
+    assert run(tool(fetch), {"city": "Oslo", "days": 2}) == ("Oslo", {"days": 2})
+    with pytest.raises(ArgumentsError, match="days: missing"):
+        tool(fetch).check({"city": "Oslo", "unit": "c"})
+
+
+class Corner(Enum):
+    NORTH = (0, 1)
+
+
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+def test_defaults_are_written_as_the_schema_has_the_values():
+    def take(
+        corner: Corner = Corner.NORTH,
+        right: Right = Right.READ | Right.WRITE,
+        zone: dt.timezone = dt.timezone(dt.timedelta(hours=2)),
+        size: int = np.int64(3),
+        key: pydantic.SecretStr = pydantic.SecretStr("hush"),  # noqa: B008
+        frame: typing.Any = pd.DataFrame({"a": [1]}),  # noqa: B008
+    ):
+        return corner, right
+
+    found = properties(take)
+    assert found["corner"] == {"const": "NORTH", "type": "string", "default": "NORTH"}
+    assert found["right"]["default"] == ["READ", "WRITE"]
+    assert found["zone"]["default"] == "UTC+02:00"
+    assert found["size"]["default"] == 3
+    assert "default" not in found["key"]
+    assert "default" not in found["frame"]
+    assert run(tool(take), {"corner": "NORTH", "right": ["READ"]}) == (Corner.NORTH, Right.READ)
+    assert run(tool(take), {"right": 3})[1] == Right.READ | Right.WRITE
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        (np.ndarray, "annotate it with list[float]"),
+        (pd.DataFrame, "annotate it with list[dict[str, Any]]"),
+        (list[pd.DataFrame], "annotate it with list[dict[str, Any]]"),
+        (dict[tuple[int, int], str], "no text is a tuple"),
+        (dict[Literal[1, 2], str], "no text is a number"),
+        (set[list[int]], "a set cannot hold a list"),
+        (set[Point], "a set cannot hold a dataclass"),
+        (type[int], "JSON has no classes"),
+        (enum.Enum("Nothing", []), "has no members"),
+        (typing.Callable[[int], int], "JSON has no functions"),
+        (threading.Thread, "nothing in JSON is made into threading.Thread"),
+    ],
+)
+def test_what_can_never_be_given_is_an_error_of_the_definition(annotation, words):
+    def take(odd):
+        pass
+
+    take.__annotations__["odd"] = annotation
+    with pytest.raises(ToolDefinitionError, match=r"^take: the parameter 'odd' .*" + re.escape(words)) as caught:
+        tool(take)
+    assert "arbitrary_types_allowed" not in str(caught.value)
+
+
+def test_fields_of_a_class_that_can_never_be_given_are_errors_too():
+    class Move(BaseModel):
+        to: Corner
+
+    class Chosen(BaseModel):
+        colour: Literal[Colour.RED]
+
+    for annotation, words in ((Move, r"\(0, 1\) is not a value"), (list[Chosen], "write its value, 'red'")):
+
+        def take(odd):
+            pass
+
+        take.__annotations__["odd"] = annotation
+        with pytest.raises(ToolDefinitionError, match=rf"^take: the parameter 'odd' .*{words}"):
+            tool(take)
+
+
+def test_numbers_of_numpy_and_times_of_pandas_arrive_as_such():
+    def take(n: np.int64, f: np.float32, any_: np.integer, when: pd.Timestamp, long: pd.Timedelta):
+        return n, f, any_, when, long
+
+    made = run(tool(take), {"n": 3, "f": 0.5, "any_": 4, "when": "2031-02-03T04:05:00", "long": "PT1H"})
+    assert made == (3, 0.5, 4, pd.Timestamp("2031-02-03T04:05"), pd.Timedelta(hours=1))
+    assert [type(value) for value in made] == [np.int64, np.float32, int, pd.Timestamp, pd.Timedelta]
+
+
+def test_generic_typed_dicts_are_filled():
+    held = typing.TypeVar("held")
+
+    class Cell(typing.TypedDict, typing.Generic[held]):
+        value: held
+
+    def take(x: Cell[int], y: Cell[list[str]]):
+        return x, y
+
+    schema = parameters(take)
+    assert accepts(schema, {"x": {"value": 1}, "y": {"value": ["a"]}})
+    assert not accepts(schema, {"x": {"value": "a"}, "y": {"value": ["a"]}})
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is of Python 3.12")
+def test_type_statements_and_type_parameters_are_read():
+    source = """
+        from __future__ import annotations
+        type Json = int | list[Json]
+        type Two[T] = tuple[T, T]
+
+        def take[N: int](a: Json, b: Two[int], c: list[N]):
+            return a, b, c
+    """
+    scope = {}
+    exec(textwrap.dedent(source), scope)
+    schema = parameters(scope["take"])
+    assert accepts(schema, {"a": [1, [2]], "b": [1, 2], "c": [3]})
+    assert not accepts(schema, {"a": ["x"], "b": [1, 2], "c": [3]})
+    assert run(tool(scope["take"]), {"a": [1, [2]], "b": [1, 2], "c": [3]}) == ([1, [2]], (1, 2), [3])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "good", "bad"),
+    [
+        (dict[int, str], ["1", "-20"], ["a", "1.5", ""]),
+        (dict[float, str], ["1", "-2.5", "1e3"], ["a", ""]),
+        (dict[bool, str], ["true", "false"], ["a", "2"]),
+        (dict[Decimal, str], ["1.50"], ["a"]),
+        (typing.Counter[int], ["3"], ["a"]),
+    ],
+)
+def test_keys_that_are_no_texts_look_like_what_they_are(annotation, good, bad):
+    def take(x):
+        return x
+
+    take.__annotations__["x"] = annotation
+    value = 1 if annotation is typing.Counter[int] else "v"
+    for key in (*good, *bad):
+        assert accepts(parameters(take), {"x": {key: value}}) is (key in good)
+    for key in good:
+        assert len(run(tool(take), {"x": {key: value}})) == 1
+    for key in bad:
+        with pytest.raises(ArgumentsError):
+            tool(take).check({"x": {key: value}})

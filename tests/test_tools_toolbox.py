@@ -23,7 +23,7 @@ class Remote:
 
     name = "remote"
     definition = Definition("remote", "Far away.", {"type": "object", "properties": {}})
-    main_thread = False
+    main_thread, tier, untrusted, vouched, time_limit = False, None, False, True, None
 
     def check(self, arguments):
         return arguments

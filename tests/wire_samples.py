@@ -23,6 +23,11 @@ class Wire:
     body: dict = field(hash=False)
     thinks: bool = False
 
+    @property
+    def line_end(self):
+        """What its real server ends lines with."""
+        return b"\r\n" if self.name == "gemini_generate" else b"\n"
+
     def whole(self, *drafts, usage=USAGE):
         return json.dumps(self.writer.whole(self.body, drafts, usage, "seed"), ensure_ascii=False).encode()
 

@@ -1,16 +1,33 @@
-"""What a JSON Schema says, for the wire formats that know less of it: references, types, null, alternatives. It writes nothing.
+"""What a JSON Schema says, for the wire formats that know less of it: references, types, null, alternatives, and all that in words.
 
 Schemas come from MCP servers and may be anything: what is no schema is read as one that says nothing. Pure; nothing is changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
-from nb_agent.values import JSON
+from nb_agent.values import JSON, dumps
 
-__all__ = ["TYPICAL", "dict_of", "find", "is_null", "kinds_of", "list_of", "merge", "one_of_all", "only", "takes_null", "values_of"]
+__all__ = [
+    "TYPICAL",
+    "described",
+    "dict_of",
+    "find",
+    "in_words",
+    "is_null",
+    "kinds_of",
+    "list_of",
+    "merge",
+    "one_of_all",
+    "only",
+    "rooted",
+    "takes_null",
+    "told",
+    "values_of",
+]
 
 #: Keywords by which a schema without a type shows what it is for.
 TYPICAL: Final = {
@@ -120,3 +137,91 @@ def only(schema: JSON, kind: str) -> JSON:
     if values := values_of(schema):
         kept["enum"] = [value for value in values if _TYPES.get(type(value)) == kind]
     return kept | {"type": kind}
+
+
+# ------------------------------------------------------------------------------------------------------------- the root
+
+_SEVERAL: Final = ("allOf", "anyOf", "oneOf")
+
+
+def rooted(schema: JSON) -> JSON:
+    """A schema whose root is of type object and no choice of several, as the APIs want it.
+
+    What only a choice says, such as "one of these two keys", is lost to the model here; the host still checks it.
+    """
+    if schema.get("type") == "object" and isinstance(schema.get("properties"), dict) and not schema.keys() & {"$ref", *_SEVERAL}:
+        return schema
+    root = _resolved(schema, schema)
+    properties: JSON = dict(root.get("properties") or {})
+    required: list[str] = list(root.get("required") or ())
+    for key in _SEVERAL:
+        members = [_resolved(member, schema) for member in root.pop(key, None) or () if isinstance(member, dict)]
+        wanted = [set(member.get("required") or ()) for member in members]
+        if wanted:
+            required += sorted(set.union(*wanted) if key == "allOf" else set.intersection(*wanted))
+        for member in members:
+            properties = (member.get("properties") or {}) | properties
+    rest = {key: value for key, value in root.items() if key not in ("type", "properties", "required")}
+    form: JSON = {"type": "object", "properties": properties, **rest}
+    return form | ({"required": list(dict.fromkeys(required))} if required else {})
+
+
+def _resolved(schema: JSON, root: JSON) -> JSON:
+    """A schema with the definition that it points to in its place; one that points in a circle is left as far as it went."""
+    found = dict(schema)
+    for _ in range(8):
+        target: Any = root
+        for step in str(found.get("$ref") or "").removeprefix("#").split("/")[1:]:
+            target = target.get(step) if isinstance(target, dict) else None
+        if target is root or not isinstance(target, dict):
+            break
+        del found["$ref"]
+        found = {**target, **found}
+    found.pop("$ref", None)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+
+#: Keyword -> how it is worded in a description, for a format that does not have it.
+_WORDS: Final = {
+    "exclusiveMinimum": "greater than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "uniqueItems": "no item twice",
+    "not": "not fitting {}",
+    "patternProperties": "names and values: {}",
+    "propertyNames": "names fit {}",
+    "minProperties": "at least {} keys",
+    "maxProperties": "at most {} keys",
+    "contains": "one item fits {}",
+    "dependentRequired": "required together: {}",
+    "default": "default: {}",
+}
+
+
+def told(schema: JSON, keywords: Iterable[str]) -> list[str]:
+    """Keywords in words, those that say something.
+
+    >>> told({"minLength": 2, "uniqueItems": False}, ("minLength", "uniqueItems"))
+    ['at least 2 characters']
+    """
+    given = ((_WORDS[key], schema[key]) for key in keywords if schema.get(key) is not None and schema[key] is not False)
+    return [words.format(in_words(value)) for words, value in given]
+
+
+def described(form: JSON, words: Iterable[str]) -> JSON:
+    """A form with words put behind its description, in brackets where there is one.
+
+    >>> described({"description": "the price"}, ["greater than 0"])
+    {'description': 'the price (greater than 0)'}
+    """
+    more, said = "; ".join(words), form.get("description")
+    return {**form, "description": f"{said} ({more})" if said else more} if more else form
+
+
+def in_words(value: Any) -> str:
+    """A value as JSON, a schema that only has a type as that type."""
+    return str(value["type"]) if isinstance(value, dict) and list(value) == ["type"] else dumps(value)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nb_agent.adapters.property_names import renamed, restored
 from nb_agent.errors import ToolError
 from nb_agent.guards.policy import Tier
 from nb_agent.mcp.arguments import argument_faults
@@ -75,6 +76,7 @@ class McpTool:
         Raises:
             ArgumentsError: they do not; each fault names its argument.
         """
+        arguments = restored(arguments, renamed(self.schema.get("properties") or {}))  # names that one provider does not take
         if faults := argument_faults(self.schema, arguments):
             raise ArgumentsError(f"the arguments do not fit {self.name}: {'; '.join(faults)}")
         return arguments

@@ -1,7 +1,8 @@
 """From an annotation to a JSON Schema, a check that makes the argument, and plain words for what does not fit.
 
 pydantic does the work. Each annotation is made into one adapter, which is kept for the next function that uses it: that is ten
-times cheaper than a model for each function. Unlike `parameters`, nothing here knows defaults, docstrings or functions.
+times cheaper than a model for each function. Unlike `parameters`, nothing here knows defaults, docstrings or functions; `standins`
+knows the types that pydantic does not take, and `generating` writes the schemas.
 """
 
 from __future__ import annotations
@@ -15,20 +16,18 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Final, get_args, get_origin
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, get_args, get_origin
 
 import typing_extensions
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema
 
+from nb_agent.tools.generating import Schemas
+from nb_agent.tools.standins import GENERIC, stand_in
 from nb_agent.values import JSON
 
-__all__ = ["Adapter", "Names", "adapter_of", "faults", "shown"]
-
-#: pydantic would check these while the tool reads them; an argument has to be checked before.
-_LAZY: Final = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
+__all__ = ["Adapter", "Names", "adapter_of", "faults", "shown", "without_nulls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,13 @@ class Names:
         scope: the globals of the function.
         closure: the names of outer functions that it uses.
         around: gives the names of the outer functions that are still running; asked only when a name is not found elsewhere.
+        made: what has been put in the place of a TypedDict that we are inside of, and of its type parameters.
     """
 
     scope: dict[str, Any]
     closure: Mapping[str, Any] = field(default_factory=dict)
     around: Callable[[], Mapping[str, Any]] = dict
+    made: dict[Any, Any] = field(default_factory=dict)
 
     def local(self) -> dict[str, Any]:
         """All that is not global."""
@@ -68,6 +69,14 @@ class Adapter:
         except (TypeError, ValueError, RecursionError):  # not JSON: checked from Python
             return self.pydantic.validate_python(value)
         return self.pydantic.validate_json(text)
+
+    def form(self, value: Any) -> Any:
+        """A value of the annotated type as JSON.
+
+        Raises:
+            PydanticSerializationError: it is of another type, or JSON cannot carry it.
+        """
+        return self.pydantic.dump_python(value, mode="json", warnings="error")
 
     def takes_none(self) -> bool:
         """Whether ``None`` fits."""
@@ -109,54 +118,24 @@ def _made(annotation: Any, names: Names) -> Adapter:
         return Adapter(adapter, adapter.json_schema(schema_generator=Schemas))
 
 
-class Schemas(GenerateJsonSchema):
-    """pydantic's schemas without the titles that it makes from names: they cost tokens and say nothing."""
-
-    ignored_warning_kinds: ClassVar = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]  # pydantic says how
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  pydantic's signature
-        """No field has a title but one that its author wrote."""
-        return False
-
-    def model_schema(self, schema: Any) -> JSON:
-        """A pydantic model."""
-        return _untitled(super().model_schema(schema), schema)
-
-    def dataclass_schema(self, schema: Any) -> JSON:
-        """A dataclass."""
-        return _untitled(super().dataclass_schema(schema), schema)
-
-    def typed_dict_schema(self, schema: Any) -> JSON:
-        """A TypedDict."""
-        return _untitled(super().typed_dict_schema(schema), schema)
-
-    def enum_schema(self, schema: Any) -> JSON:
-        """An Enum."""
-        return _untitled(super().enum_schema(schema), schema)
-
-    def generate_inner(self, schema: Any) -> JSON:
-        """Anything. The first function on an Enum is pydantic's own, and would put the title back."""
-        metadata = schema.get("metadata") or {}
-        if schema["type"] == "enum" and (functions := metadata.get("pydantic_js_functions")):
-            schema = {**schema, "metadata": {**metadata, "pydantic_js_functions": functions[1:]}}
-        return super().generate_inner(schema)
-
-
-def _untitled(form: JSON, schema: Any) -> JSON:
-    if form.get("title") == getattr(schema.get("cls"), "__name__", None):
-        form.pop("title", None)
-    return form
-
-
 def _known(annotation: Any, names: Names) -> Any:
     """The annotation with what pydantic does not take, or takes lazily, replaced by what means the same."""
-    if isinstance(annotation, type) and typing.is_typeddict(annotation):
-        return _typed_dict(annotation, names)
     origin, args = get_origin(annotation), get_args(annotation)
-    if origin is None or origin in {typing.Literal, collections.abc.Callable} or not args:
-        return annotation
-    if origin in _LAZY:
-        return list.__class_getitem__(_known(args[0], names))
+    if typing.is_typeddict(origin or annotation):
+        return _typed_dict(annotation, names)
+    if isinstance(annotation, typing.TypeVar):
+        return names.made.get(annotation, stand_in(annotation))
+    if origin is None or origin is typing.Literal:
+        return stand_in(annotation)
+    if origin is collections.abc.Callable or not args:
+        return annotation if (plain := stand_in(origin)) is origin else plain
+    return _filled(annotation, origin, args, names)
+
+
+def _filled(annotation: Any, origin: Any, args: tuple[Any, ...], names: Names) -> Any:
+    """What stands between brackets, replaced."""
+    if origin in GENERIC:
+        return GENERIC[origin][_known(args[0], names)]
     if origin is Annotated:
         return Annotated[(_known(args[0], names), *annotation.__metadata__)]
     known = tuple(_known(arg, names) for arg in args)
@@ -165,19 +144,25 @@ def _known(annotation: Any, names: Names) -> Any:
     return functools.reduce(operator.or_, known) if origin in {typing.Union, types.UnionType} else origin[known]
 
 
-def _typed_dict(cls: Any, names: Names) -> Any:
+def _typed_dict(annotation: Any, names: Names) -> Any:
     """typing.TypedDict as typing_extensions.TypedDict, the only one that pydantic takes before Python 3.12."""
+    cls = get_origin(annotation) or annotation
     if sys.version_info >= (3, 12) or type(cls).__module__ != "typing":
-        return cls
+        return annotation
+    if annotation in names.made:  # it holds itself
+        return names.made[annotation]
+    make: Any = typing_extensions.TypedDict
+    made = make(cls.__name__, {})
+    made.__doc__, made.__module__ = cls.__doc__, cls.__module__
+    given = dict(zip(getattr(cls, "__parameters__", ()), get_args(annotation), strict=False))
+    inside = replace(names, made={**names.made, **given, annotation: made})
     fields = {}
     for key, hint in typing.get_type_hints(cls, localns={**names.scope, **names.local()}, include_extras=True).items():
         origin = get_origin(hint)
         marked = origin in {typing.Required, typing.NotRequired}
         mark: Any = origin if marked else typing.Required if key in cls.__required_keys__ else typing.NotRequired
-        fields[key] = mark[_known(get_args(hint)[0] if marked else hint, names)]
-    make: Any = typing_extensions.TypedDict
-    made = make(cls.__name__, fields)
-    made.__doc__, made.__module__ = cls.__doc__, cls.__module__
+        fields[key] = mark[_known(get_args(hint)[0] if marked else hint, inside)]
+    made.__annotations__, made.__required_keys__, made.__optional_keys__ = fields, cls.__required_keys__, cls.__optional_keys__
     return made
 
 
@@ -212,6 +197,21 @@ def _place(path: tuple[Any, ...], value: Any, *, missing: bool) -> list[str]:
             continue
         place.append(str(step))
     return place
+
+
+def without_nulls(error: ValidationError, value: Any) -> Any:
+    """The value without the keys whose null did not fit, or ``None`` where there is no such key. The value itself is changed."""
+    found = False
+    for fault in error.errors(include_url=False, include_context=False):
+        place = _place(fault["loc"], value, missing=False) if fault["input"] is None else []
+        if not place:
+            continue
+        *outer, last = place
+        inner = functools.reduce(lambda part, step: part[int(step) if isinstance(part, list) else step], outer, value)
+        if isinstance(inner, dict) and last in inner and inner[last] is None:
+            del inner[last]
+            found = True
+    return value if found else None
 
 
 def _plain(text: str) -> str:

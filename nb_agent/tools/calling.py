@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from nb_agent.guards.policy import Policy
 from nb_agent.guards.repeats import Repeats, called_with, changes_something
 from nb_agent.guards.untrusted import fenced, orders
 from nb_agent.messages import Image, Text, ToolCall, ToolResult
-from nb_agent.tools.annotations import shown
+from nb_agent.tools.arguments import parsed
 from nb_agent.tools.capture import captured
 from nb_agent.tools.failures import code_of, line_of, traceback_of
 from nb_agent.tools.results import MOST_TOKENS, to_parts
@@ -30,7 +29,7 @@ from nb_agent.tools.threads import Threads
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.values import JSON
 
-__all__ = ["Caller", "Prepared", "parsed"]
+__all__ = ["Caller", "Prepared"]
 
 #: Names that an error text lists.
 _MOST_NAMES: Final = 40
@@ -38,8 +37,6 @@ _MOST_NAMES: Final = 40
 _MOST_NOTE: Final = 200
 #: What is said of a side effect that was asked for twice.
 _HELD_BACK: Final = "the same call was made before in this run and is not made again; this is what came of it then"
-#: How often a JSON text inside a JSON text is unwrapped. Small models write such arguments.
-_MOST_WRAPS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,57 +265,6 @@ class Caller:
         guess = f"did you mean {' or '.join(near)}? " if near else ""
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
         return f"there is no tool named {name!r}; {guess}The tools are: {listed}"
-
-
-# ------------------------------------------------------------------------------------------------- arguments
-
-
-def parsed(text: str | None) -> JSON:
-    r"""The arguments of a call as an object. None at all is an empty one; half of one, or two, is an error.
-
-    >>> parsed(""), parsed("null"), parsed('"{\\"id\\": 4}"')
-    ({}, {}, {'id': 4})
-
-    Raises:
-        ValueError: it is not one JSON object; the text says so in words for the model.
-    """
-    value: Any = text
-    for _ in range(1 + _MOST_WRAPS):
-        if value is None or (isinstance(value, str) and value.strip() in {"", "None"}):
-            return {}
-        if not isinstance(value, str):
-            break
-        value = _read(value)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise ValueError(f"the arguments must be one JSON object, not {shown(value)}")  # noqa: TRY004  the caller's text is wrong
-    return value
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False, object_pairs_hook=_object, parse_constant=_refuse)  # a bare line break is no doubt
-    except json.JSONDecodeError as error:
-        fault = "text after the end of the object" if error.msg == "Extra data" else error.msg
-        near = shown(text[max(0, error.pos - 20) : error.pos + 20])
-        raise ValueError(
-            f"the arguments are not one JSON object: {fault} at character {error.pos}, near {near}; send exactly one"
-        ) from None
-    except RecursionError:
-        raise ValueError("the arguments are nested too deep") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> JSON:
-    made: JSON = {}
-    for key, value in pairs:
-        if made.setdefault(key, value) != value:
-            raise ValueError(f"the arguments name {key!r} twice with different values")
-    return made
-
-
-def _refuse(word: str) -> Any:
-    raise ValueError(f"the arguments hold {word}, which is not JSON")
 
 
 # ------------------------------------------------------------------------------------------------- steps

@@ -11,12 +11,15 @@ import inspect
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from nb_agent.errors import ToolDefinitionError
 from nb_agent.tools.annotations import Names
 
 __all__ = ["docstrings_of", "is_in_class", "name_of", "names_of", "signature_of", "starts_with_self"]
+
+_ARGS, _KWARGS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
+_ANYTHING: Final = [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]
 
 
 def name_of(function: Any) -> str:
@@ -48,18 +51,48 @@ def signature_of(function: Any, owner: str) -> inspect.Signature:
     """Its parameters without those that are bound already: what a partial holds is settled, and often a secret.
 
     Raises:
-        ToolDefinitionError: Python does not know them, as with some functions written in C.
+        ToolDefinitionError: Python does not know them, as with some functions written in C, or a decorator hides them.
     """
     try:
-        signature = inspect.signature(function)
+        signature = _signature(function)
     except (ValueError, TypeError, NameError) as error:
         raise ToolDefinitionError(
             f"{owner}: its parameters cannot be read ({error}); write a function with annotations that calls it"
         ) from error
+    if lost := _lost(function, signature):
+        raise ToolDefinitionError(
+            f"{owner}: a decorator hides the parameters of {lost.__qualname__}, which it was put around; write "
+            f"@functools.wraps(…) above the inner function of the decorator"
+        )
     settled = function.keywords if isinstance(function, functools.partial) else {}
     if not settled:
         return signature
     return signature.replace(parameters=[entry for name, entry in signature.parameters.items() if name not in settled])
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """What it takes, which is not what it is put around where a decorator gives some of the arguments itself."""
+    plain = function.__func__ if isinstance(function, types.MethodType) else function
+    outer = inspect.unwrap(plain, stop=_settles) if hasattr(plain, "__wrapped__") else plain
+    if not (_settles(outer) and hasattr(outer, "__wrapped__")):
+        return inspect.signature(function)
+    if plain is not function:
+        outer = types.MethodType(outer, function.__self__)
+    return inspect.signature(outer, follow_wrapped=False)
+
+
+def _settles(function: Any) -> bool:
+    """Whether its own parameters are all that can be given, since it passes nothing on that it does not name."""
+    code = getattr(function, "__code__", None)
+    return code is not None and not code.co_flags & (_ARGS | _KWARGS) and not hasattr(function, "__signature__")
+
+
+def _lost(function: Any, signature: inspect.Signature) -> Any:
+    """What is behind a decorator that takes anything and does not say what it is put around."""
+    if [entry.kind for entry in signature.parameters.values()] != _ANYTHING:
+        return None
+    around = [held for held in _closure(function).values() if isinstance(held, types.FunctionType)]
+    return next((held for held in around if held.__code__.co_argcount or held.__code__.co_kwonlyargcount), None)
 
 
 def names_of(function: Any) -> Names:
@@ -92,7 +125,8 @@ def _written(function: Any) -> Callable[..., Any]:
     if isinstance(function, types.MethodType):
         return _written(function.__func__)
     if hasattr(function, "__wrapped__"):
-        return _written(inspect.unwrap(function))
+        inner = inspect.unwrap(function, stop=_settles)
+        return inner if inner is function else _written(inner)
     if isinstance(function, type):
         return function.__init__  # type: ignore[misc,no-any-return]  # only its globals are read
     if not hasattr(function, "__globals__") and hasattr(type(function).__call__, "__globals__"):
@@ -101,7 +135,8 @@ def _written(function: Any) -> Callable[..., Any]:
 
 
 def _closure(function: Any) -> dict[str, Any]:
-    names = {}
+    """What it knows beside its globals: names of outer functions, and its own type parameters, ``def f[T](x: T)``."""
+    names = {parameter.__name__: parameter for parameter in getattr(function, "__type_params__", ())}
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     for name, cell in zip(code.co_freevars, cells, strict=True) if code and cells else ():
         try:

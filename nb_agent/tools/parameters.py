@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
+import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, get_origin
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, get_args, get_origin
 
+import typing_extensions
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from nb_agent.errors import ToolDefinitionError
-from nb_agent.tools.annotations import Adapter, Names, Schemas, adapter_of
+from nb_agent.tools.annotations import Adapter, Names, adapter_of
 from nb_agent.tools.docstrings import Described
+from nb_agent.tools.generating import Schemas
+from nb_agent.tools.standins import instead_of
 from nb_agent.values import JSON
 
 __all__ = ["Parameter", "parameters_of", "schema_of"]
@@ -30,9 +35,18 @@ _VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYW
 
 #: What the default says about a parameter that has no annotation. Anything else is left open: a guess would be wrong in silence.
 _BY_DEFAULT: Final[dict[type, type]] = {kind: kind for kind in (bool, int, float, str, list, dict)}
+_UNPACK: Final = (typing.Unpack, typing_extensions.Unpack)
+_SCALARS: Final = (bool, int, str)
 #: What a docstring may say about it.
 _BY_WORD: Final[dict[str, type]] = {kind.__name__: kind for kind in _BY_DEFAULT}
 _BY_WORD.update(integer=int, number=float, string=str, boolean=bool)
+
+
+_REASONS: Final = {
+    r"^Unable to generate pydantic-core schema for (?:<class '(.+?)'>|(.+?))\. Set .*": r"nothing in JSON is made into \1\2",
+    r"^Cannot generate a JsonSchema for core_schema\.CallableSchema.*": "JSON has no functions",
+    r"^Cannot generate a JsonSchema for core_schema\.IsInstanceSchema \(<class '(.+?)'>\)": r"nothing in JSON is made into \1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,22 @@ def parameters_of(signature: inspect.Signature, described: Described, names: Nam
     """
     wanted = [entry for entry in signature.parameters.values() if entry.kind not in _VARIADIC]
     hints = _hints({entry.name: entry.annotation for entry in wanted if entry.annotation is not _EMPTY}, names, owner)
-    return tuple(_parameter(entry, hints.get(entry.name, _EMPTY), described, names, owner) for entry in wanted)
+    found = [_parameter(entry, hints.get(entry.name, _EMPTY), described, names, owner) for entry in wanted]
+    for entry in signature.parameters.values():
+        if entry.kind is entry.VAR_KEYWORD and (get_origin(entry.annotation) in _UNPACK or "Unpack[" in str(entry.annotation)):
+            found += _unpacked(entry, described, names, owner)
+    return tuple(found)
+
+
+def _unpacked(entry: inspect.Parameter, described: Described, names: Names, owner: str) -> Iterator[Parameter]:
+    """``**options: Unpack[Options]``: the keys of a TypedDict are parameters, which can be left out where it says so."""
+    (kind,) = get_args(_hints({entry.name: entry.annotation}, names, owner)[entry.name]) or (None,)
+    if not typing.is_typeddict(kind):
+        return
+    for name, hint in typing.get_type_hints(kind, names.scope, names.local(), include_extras=True).items():
+        plain = get_args(hint)[0] if get_origin(hint) in {typing.Required, typing.NotRequired} else hint
+        keyword = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        yield replace(_parameter(keyword, plain, described, names, owner), required=name in kind.__required_keys__)
 
 
 def schema_of(parameters: tuple[Parameter, ...]) -> JSON:
@@ -121,7 +150,7 @@ def _parameter(entry: inspect.Parameter, annotation: Any, described: Described, 
         name=entry.name,
         key=next((extra.alias for extra in fields if extra.alias), None) or entry.name,
         adapter=adapter,
-        extras=({"description": text} if text else {}) | _default(default),
+        extras=({"description": text} if text else {}) | _default(default, adapter),
         required=default is _EMPTY and filled is None,
         fill=filled and (lambda: filled.get_default(call_default_factory=True, validated_data={})),
     )
@@ -131,9 +160,11 @@ def _adapter(name: str, annotation: Any, names: Names, owner: str) -> Adapter:
     try:
         return adapter_of(annotation, names)
     except Exception as error:  # annotations may run any code of whoever wrote the type
+        plain = instead_of(annotation)
+        instead = f"{plain} and make the other in the function" if plain else "types that JSON can carry"
         raise ToolDefinitionError(
             f"{owner}: the parameter {name!r} cannot be described to a model: {inspect.formatannotation(annotation)} has no JSON "
-            f"Schema ({_reason(error)}); annotate it with types that JSON can carry, or bind it with functools.partial"
+            f"Schema ({_reason(error)}); annotate it with {instead}, or bind it with functools.partial"
         ) from error
 
 
@@ -159,7 +190,11 @@ def _hints(annotations: dict[str, Any], names: Names, owner: str) -> dict[str, A
 
 
 def _reason(error: Exception) -> str:
-    return str(error).split("\n", 1)[0].rstrip(".")
+    """What went wrong, without the advice of pydantic's that is for other uses of it."""
+    line = str(error).split("\n", 1)[0].rstrip(".")
+    for pattern, plain in _REASONS.items():
+        line = re.sub(pattern, plain, line)
+    return line[:200]
 
 
 def _guess(default: Any, word: str) -> Any:
@@ -185,13 +220,26 @@ def _description(annotation: Any) -> str | None:
     return None
 
 
-def _default(value: Any) -> JSON:
+def _default(value: Any, adapter: Adapter) -> JSON:
     """A default that JSON can carry; of another one, the model is told that it may leave the parameter out, and no more."""
-    if value is _EMPTY:
+    if value is _EMPTY or hasattr(value, "get_secret_value"):
         return {}
+    if value is None or type(value) in _SCALARS:
+        return {"default": value}
+    form = _written(adapter.form, value)
+    form = _written(_form, value) if form is _EMPTY else form
+    return {} if form is _EMPTY else {"default": form}
+
+
+def _written(write: Callable[[Any], Any], value: Any) -> Any:
     try:
-        form = to_jsonable_python(value)
+        form = write(value)
         json.dumps(form, allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return {"default": form}
+    except Exception:  # noqa: BLE001  the class of the value may raise anything
+        return _EMPTY
+    return form
+
+
+def _form(value: Any) -> Any:
+    """A value without regard to its annotation; a number of numpy's has a Python number in it."""
+    return to_jsonable_python(value, fallback=operator.methodcaller("item"))

@@ -54,7 +54,7 @@ class Threads(Generic[T]):
         self._results: queue.SimpleQueue[tuple[int, T | BaseException]] = queue.SimpleQueue()
 
     def begin(self, jobs: Sequence[tuple[Callable[[], T], float | None]]) -> None:
-        """Start as many threads as there are jobs, within the limit. With each job stands its time limit in seconds, from its start."""
+        """Start as many threads as there are jobs, within the limit. With each job stands its time limit, in seconds."""
         self._open = {place: _Job(place, run, seconds) for place, (run, seconds) in enumerate(jobs)}
         self._waiting.extend(self._open.values())
         for _ in jobs[: self._most]:

@@ -39,7 +39,8 @@ def request(
             that the server itself carries out, are added to the definitions.
     """
     given = dict(settings or {})
-    offered: list[JSON] = [*tools(definitions, given), *(given.pop("tools", None) or ())]
+    written, unfit = tools(definitions, given)
+    offered: list[JSON] = [*written, *(given.pop("tools", None) or ())]
     system, messages, lost = write(history)
     made, left_out = fields(given, tools=bool(offered))
     body: JSON = {"model": model, "max_tokens": made.pop("max_tokens")}
@@ -50,7 +51,7 @@ def request(
         body["tools"] = offered
     if stream:
         body["stream"] = True
-    return Request(NAME, PATH, body | made, stream, (*lost, *left_out))
+    return Request(NAME, PATH, body | made, stream, (*lost, *unfit, *left_out))
 
 
 def decode(body: JSON, *, turn: int = 0) -> Reply:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from nb_agent.adapters.property_names import with_fitted_names
+from nb_agent.adapters.schema_reading import rooted
+from nb_agent.adapters.strictness import openness
 from nb_agent.messages import Definition
 from nb_agent.values import JSON, Encoded, dumps
 
@@ -109,8 +112,8 @@ def fields(settings: JSON, *, tools: bool) -> tuple[JSON, tuple[str, ...]]:
 # --------------------------------------------------------------------------------------------------------------- tools
 
 
-def tools(definitions: Sequence[Definition], settings: JSON) -> list[Encoded]:
-    """The definitions as the API takes them; where ``tool_choice`` allows only some, those."""
+def tools(definitions: Sequence[Definition], settings: JSON) -> tuple[list[Encoded], tuple[str, ...]]:
+    """The definitions as the API takes them, where ``tool_choice`` allows only some, those; and what was given up."""
     choice = settings.get("tool_choice")
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         allowed = (choice.get("allowed_tools") or choice).get("tools") or ()
@@ -119,62 +122,27 @@ def tools(definitions: Sequence[Definition], settings: JSON) -> list[Encoded]:
     for definition in definitions:
         if _NAME not in definition.memo:
             definition.memo[_NAME] = _tool(definition)
-    return [definition.memo[_NAME] for definition in definitions]
+    written = [definition.memo[_NAME] for definition in definitions]
+    return [form for form, _ in written], tuple(said for _, said in written if said)
 
 
-def _tool(definition: Definition) -> Encoded:
-    schema = _rooted(definition.parameters)
+def _tool(definition: Definition) -> tuple[Encoded, str]:
+    schema = with_fitted_names(rooted(definition.parameters))
     form: JSON = {"name": definition.name}
     if definition.description.strip():
         form["description"] = definition.description
-    if definition.strict:
-        return Encoded(form, input_schema=_strict(schema), strict=True)
-    return Encoded(form, input_schema=schema)
-
-
-_SEVERAL: Final = ("allOf", "anyOf", "oneOf")
-
-
-def _rooted(schema: JSON) -> JSON:
-    """A schema whose root is of type object and no choice of several, as the API wants it.
-
-    What only a choice says, such as "one of these two keys", is lost to the model here; the host still checks it.
-    """
-    if schema.get("type") == "object" and isinstance(schema.get("properties"), dict) and not schema.keys() & {"$ref", *_SEVERAL}:
-        return schema
-    root = _resolved(schema, schema)
-    properties: JSON = dict(root.get("properties") or {})
-    required: list[str] = list(root.get("required") or ())
-    for key in _SEVERAL:
-        members = [_resolved(member, schema) for member in root.pop(key, None) or () if isinstance(member, dict)]
-        wanted = [set(member.get("required") or ()) for member in members]
-        if wanted:
-            required += sorted(set.union(*wanted) if key == "allOf" else set.intersection(*wanted))
-        for member in members:
-            properties = (member.get("properties") or {}) | properties
-    rest = {key: value for key, value in root.items() if key not in ("type", "properties", "required")}
-    form: JSON = {"type": "object", "properties": properties, **rest}
-    return form | ({"required": list(dict.fromkeys(required))} if required else {})
-
-
-def _resolved(schema: JSON, root: JSON) -> JSON:
-    """A schema with the definition that it points to in its place; one that points in a circle is left as far as it went."""
-    found = dict(schema)
-    for _ in range(8):
-        target: Any = root
-        for step in str(found.get("$ref") or "").removeprefix("#").split("/")[1:]:
-            target = target.get(step) if isinstance(target, dict) else None
-        if target is root or not isinstance(target, dict):
-            break
-        del found["$ref"]
-        found = {**target, **found}
-    found.pop("$ref", None)
-    return found
+    if not definition.strict:
+        return Encoded(form, input_schema=schema), ""
+    if reason := openness(definition.parameters, circles=False):
+        return Encoded(form, input_schema=schema), f"{definition.name} was sent without strict, because {reason}"
+    return Encoded(form, input_schema=_strict(schema), strict=True), ""
 
 
 #: Keywords that a strict schema may have; the values of these are no schemas.
 _PLAIN: Final = frozenset({"type", "required", "enum", "const", "description", "title", "$ref"})
 _NAMED: Final = frozenset({"properties", "$defs", "definitions"})
+#: Keyword of a choice -> the one that a strict schema has.
+_CHOICES: Final = {"allOf": "allOf", "anyOf": "anyOf", "oneOf": "anyOf"}
 _FORMATS: Final = frozenset("date-time time date duration email hostname uri ipv4 ipv6 uuid".split())  # noqa: SIM905  reads best as text
 
 
@@ -190,18 +158,27 @@ def _strict(schema: Any) -> Any:
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):
             made[key] = {name: _strict(part) for name, part in value.items()}
-        elif key in _SEVERAL and isinstance(value, list):
-            made["allOf" if key == "allOf" else "anyOf"] = [_strict(part) for part in value]
+        elif key in _CHOICES and isinstance(value, list):
+            made[_CHOICES[key]] = [_strict(part) for part in value]
         elif key == "items":
             made[key] = _strict(value)
         elif key in _PLAIN or (key == "format" and value in _FORMATS) or (key == "minItems" and value in (0, 1)):
             made[key] = value
-        elif key != "additionalProperties":
+        elif key not in ("additionalProperties", "discriminator"):
             said.append(f"{key}: {value}")
+    places = schema.get("prefixItems")
+    if isinstance(places, list) and "items" not in made:
+        made["items"] = {"anyOf": [_strict(part) for part in places]} if places else {"type": "null"}
+    return _finished(made, said)
+
+
+def _finished(made: JSON, said: list[str]) -> JSON:
+    """A strict schema with what it has to have, and with what could only be said."""
     if made.get("type") == "object":
         made = {"properties": {}, **made, "additionalProperties": False}
     if said:
-        made["description"] = "\n\n".join(
-            [*([made["description"]] if made.get("description") else []), "{" + ", ".join(said) + "}"]
-        )
+        words = "{" + ", ".join(said) + "}"
+        made["description"] = f"{made['description']}\n\n{words}" if made.get("description") else words
+    if "$ref" in made and len(made) > 1 and "$defs" not in made:  # a reference stands alone
+        return {"anyOf": [{"$ref": made.pop("$ref")}], **made}
     return made

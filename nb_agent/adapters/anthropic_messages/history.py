@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from nb_agent.adapters.anthropic_messages.words import sound
+from nb_agent.adapters.fitting import IDS, fitting_id, fitting_name, stand_in, taken, unfit_type
+from nb_agent.adapters.history_rules import said
+from nb_agent.growing import begun, keep
 from nb_agent.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from nb_agent.values import JSON, Encoded
 
@@ -23,11 +25,8 @@ __all__ = ["write"]
 
 _NAME: Final = "anthropic_messages"
 _GROUP: Final = (_NAME, "group")  # key of the memo of the first message of a user turn: all messages of the turn, and its form
+_CLOSED: Final = (_NAME, "closed")  # key of the memo of the first message: what has become of all messages (see `growing`)
 _RENAMED: Final = (_NAME, "renamed")  # key of a message's memo: the message with other ids
-_FOREIGN: Final = "reasoning of another wire format was left out"
-_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_BAD: Final = re.compile(r"[^a-zA-Z0-9_-]")  # characters that no id and no name of a tool may have
-_LONGEST_NAME: Final = 128
 _DATA_URL: Final = re.compile(r"data:([\w.+/-]+);base64,(.+)", re.DOTALL)
 _THOUGHTS: Final = ("thinking", "redacted_thinking")
 
@@ -47,69 +46,79 @@ _END: Final = Message("assistant")  # stands behind the last message, so that a 
 _END.memo[_NAME] = _Turn("end")
 
 
-def write(  # noqa: C901  one loop on purpose: a function of its own would be a call for each old message
-    history: Sequence[Message], *, distinct: bool = False
-) -> tuple[list[JSON], list[Encoded], tuple[str, ...]]:
-    """The system blocks, the messages, and the notices; ``distinct`` says that ids have been looked at.
+def write(history: Sequence[Message], *, distinct: bool = False) -> tuple[list[JSON], list[Encoded], tuple[str, ...]]:
+    """The system blocks, the messages, and the notices; ``distinct`` says that ids have been looked at."""
+    system, items, notices, twice = _grouped(history)
+    if twice and not distinct:
+        return write(_renamed(history), distinct=True)
+    ended, more = _ended(items)
+    notices += (*more, said("id_again")) if distinct else more
+    return list(system), ended, tuple(dict.fromkeys(notices))
 
-    What is old costs no function call here: a round costs the same however long the conversation is.
+
+def _grouped(history: Sequence[Message]) -> tuple[tuple[JSON, ...], list[Encoded], tuple[str, ...], bool]:
+    """The same, and whether an id is there twice.
+
+    Up to the last assistant message, nothing that was sent before is looked at again: until there, every group is closed.
     """
-    system: tuple[JSON, ...] = ()
-    items: list[Encoded] = []
-    notices: tuple[str, ...] = ()
+    size, made = begun(_CLOSED, history)
+    system, notices, sent, known, twice = made or ((), (), (), (), False)
+    items: list[Encoded] = [*sent]
+    ids: set[str] = {*known}
     group: tuple[Message, ...] = ()
-    ids: dict[str, bool] = {}
-    begun = twice = False
-    for message in (*history, _END):
+    closed: tuple[Any, ...] = ()
+    started = size > 0
+    for place, message in enumerate((*history[size:], _END), size + 1):
         if _NAME not in message.memo:
             message.memo[_NAME] = _turn(message)
         turn = message.memo[_NAME]
-        if turn.notices:
-            notices += turn.notices
+        notices += turn.notices
         if turn.side in ("user", "tool"):
             group += (message,)
         elif turn.side == "system":
             system += turn.blocks
-            if begun:
-                notices += ("a system message inside the conversation was moved to its front",)
+            if started:
+                notices += (said("system_inside", end="front"),)
         elif turn.side:
             if group:
-                memo = group[0].memo
-                if _GROUP not in memo or memo[_GROUP][0] != group:
-                    memo[_GROUP] = (group, _joined(group))
-                items += (memo[_GROUP][1],)
+                items.append(_joined(group))
                 group = ()
+            twice = twice or len({*turn.ids} - ids) < len(turn.ids)
+            ids.update(turn.ids)
             if turn.form is not None:
-                items += (turn.form,)
-            for known in turn.ids:
-                twice = twice or known in ids
-                ids[known] = True
-        begun = begun or turn.side in ("user", "assistant")
-    if twice and not distinct:
-        return write(_renamed(history), distinct=True)
-    return list(system), _ended(items), tuple(dict.fromkeys(notices)) if notices else ()
+                items.append(turn.form)
+                closed = place, system, notices, len(items)
+        started = started or turn.side in ("user", "assistant")
+    if closed:
+        end, *before, count = closed
+        keep(_CLOSED, history[:end], (*before, tuple(items[:count]), ids, twice))
+    return system, items, notices, twice
 
 
-def _joined(group: Sequence[Message]) -> Encoded:
-    turns: list[_Turn] = [message.memo[_NAME] for message in group]
-    content = [block for side in ("tool", "user") for turn in turns if turn.side == side for block in turn.blocks]
-    return Encoded(role="user", content=content)
+def _joined(group: tuple[Message, ...]) -> Encoded:
+    memo = group[0].memo
+    if _GROUP not in memo or memo[_GROUP][0] != group:
+        turns: list[_Turn] = [message.memo[_NAME] for message in group]
+        content = [block for side in ("tool", "user") for turn in turns if turn.side == side for block in turn.blocks]
+        memo[_GROUP] = group, Encoded(role="user", content=content)
+    form: Encoded = memo[_GROUP][1]
+    return form
 
 
-def _ended(items: list[Encoded]) -> list[Encoded]:
+def _ended(items: list[Encoded]) -> tuple[list[Encoded], tuple[str, ...]]:
     """A last assistant message, which the model is to go on with, may not end in white space."""
     last = items[-1]["content"][-1] if items and items[-1]["role"] == "assistant" else {}
     if last.get("type") != "text" or last["text"] == last["text"].rstrip():
-        return items
+        return items, ()
     content = [*items[-1]["content"][:-1], {**last, "text": last["text"].rstrip()}]
-    return [*items[:-1], Encoded(role="assistant", content=content)]
+    return [*items[:-1], Encoded(role="assistant", content=content)], (said("trailing_space"),)
 
 
 # ------------------------------------------------------------------------------------------------------- one message
 
 
 def _turn(message: Message) -> _Turn:
-    notices: list[str] = ["the name of a speaker was left out"] if message.name else []
+    notices: list[str] = [said("speaker_name", name="", why="")] if message.name else []
     blocks = tuple(block for part in _sendable(message, notices) for block in _WRITE[type(part)](part, notices))
     if message.role in ("system", "developer"):
         return _Turn("system" if blocks else "", blocks, notices=tuple(notices))
@@ -117,7 +126,10 @@ def _turn(message: Message) -> _Turn:
         return _Turn(message.role if blocks else "", blocks, notices=tuple(notices))
     while blocks and blocks[-1].get("type") in _THOUGHTS:  # "The final block in an assistant message cannot be `thinking`"
         blocks = blocks[:-1]
-        notices.append("reasoning that nothing followed was left out")
+        notices.append(said("lonely_reasoning"))
+    if unsigned := [block for block in blocks if block.get("type") == "thinking" and not block.get("signature")]:
+        blocks = tuple(block for block in blocks if block not in unsigned)
+        notices.append(said("unsigned_thinking"))
     ids = tuple(block["id"] for block in blocks if block.get("type") == "tool_use")
     form = Encoded(role="assistant", content=list(blocks)) if blocks else None
     return _Turn("assistant" if blocks else "", (), ids, form, tuple(notices))
@@ -126,51 +138,54 @@ def _turn(message: Message) -> _Turn:
 def _sendable(message: Message, notices: list[str]) -> Iterator[Part]:
     for part in message.parts:
         if isinstance(part, Image) and message.role != "user":
-            notices.append(f"an image in a message of the {message.role} was left out")
+            notices.append(said("image_role", role=message.role))
         else:
             yield part
 
 
-def _text(part: Text, _: list[str]) -> Iterator[JSON]:
+def _text(part: Text, notices: list[str]) -> Iterator[JSON]:
     if part.text.strip():  # "text content blocks must contain non-whitespace text"
         yield {"type": "text", "text": part.text, **_own(part.extra)}
+    else:
+        notices.append(said("blank_text"))
 
 
 def _image(part: Image, notices: list[str]) -> Iterator[JSON]:
     inline = _DATA_URL.fullmatch(part.url or "")
-    media, content = (inline[1].lower(), inline[2]) if inline else (part.media_type, part.data)
-    if part.url and not inline:
+    if (unfit := unfit_type(part, _NAME)) is not None:
+        notices.append(said("image_type", media=unfit, taken=taken(_NAME)))
+        yield {"type": "text", "text": stand_in(unfit)}
+    elif part.url and not inline:
         yield {"type": "image", "source": {"type": "url", "url": part.url}}
-    elif media in _IMAGES and content:
-        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": content}}
     else:
-        notices.append(f"an image of type {media} was left out: this API takes JPEG, PNG, GIF and WebP")
-        yield {"type": "text", "text": f"(an image of type {media}, which cannot be shown here)"}
+        media, content = (inline[1].lower(), inline[2]) if inline else (part.media_type, part.data)
+        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": content}}
 
 
 def _thinking(part: Thinking, notices: list[str]) -> Iterator[JSON]:
     if part.extra and part.extra.get("wire") == _NAME:
         yield {"type": "thinking", "thinking": part.text, **_own(part.extra)}
     else:
-        notices.append(_FOREIGN)
+        notices.append(said("foreign_reasoning"))
 
 
 def _opaque(part: Opaque, notices: list[str]) -> Iterator[JSON]:
     if part.wire == _NAME:
         yield part.body
     else:
-        notices.append(f"a part that only {part.wire} knows was left out")
+        notices.append(said("foreign_part", wire=part.wire))
 
 
 def _call(part: ToolCall, notices: list[str]) -> Iterator[JSON]:
     made = _input(part.arguments)
     if made is None:
-        notices.append('arguments that are no JSON object went back as {"_raw": …}')
+        notices.append(said("arguments"))
         made = {"_raw": part.arguments}
     if part.extra and part.extra.get("wire", _NAME) != _NAME:
-        notices.append(_FOREIGN)
-    name = _BAD.sub("_", part.name)[:_LONGEST_NAME] or "unnamed"
-    yield {"type": "tool_use", "id": _id(part.id), "name": name, "input": made, **_own(part.extra)}
+        notices.append(said("foreign_reasoning"))
+    name, known = fitting_name(part.name, _NAME), _id(part.id)
+    notices += [said("tool_name")] * (name != part.name) + [said("call_id")] * (known != part.id)
+    yield {"type": "tool_use", "id": known, "name": name, "input": made, **_own(part.extra)}
 
 
 def _input(text: str) -> JSON | None:
@@ -215,10 +230,7 @@ def _own(extra: JSON | None) -> JSON:
 
 
 def _id(given: str) -> str:
-    """An id that this API takes. The same id always gives the same, and another one another."""
-    return (
-        given if given and not _BAD.search(given) else f"{_BAD.sub('_', given)}_{zlib.crc32(given.encode('utf-8', 'replace')):08x}"
-    )
+    return fitting_id(given, IDS[_NAME])
 
 
 def _renamed(history: Sequence[Message]) -> list[Message]:

@@ -9,11 +9,15 @@ Pure: no network, no clock, no environment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from nb_agent.adapters.chat_completions.stream import NAME, Accumulator
+from nb_agent.adapters.fitting import Dialect, dialect, fitting_id, fitting_name, stand_in, taken, unfit_type
+from nb_agent.adapters.history_rules import said
 from nb_agent.adapters.model_names import reasons
+from nb_agent.adapters.strictness import parameters
+from nb_agent.growing import begun, keep
 from nb_agent.messages import (
     Definition,
     Image,
@@ -34,8 +38,6 @@ __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
 PATH: Final = "/chat/completions"
 
-#: Key of a message's memo, where there is something: images that have to follow it, and whether some of it cannot be sent.
-_APART: Final = f"{NAME} apart"
 _IMAGE_FOLLOWS: Final = "(the image is in the next user message)"  # a tool message can only hold text
 
 
@@ -55,15 +57,15 @@ def request(
         settings: further body fields, in the words of this format, which are the neutral ones too.
     """
     fields, notices = _settings(settings or {}, model)
-    messages, foreign = _messages(history)
+    messages, lost = _messages(history, dialect(model))
     body: JSON = {"model": model, "messages": messages}
     if definitions:
-        body["tools"] = [_definition(definition) for definition in definitions]
+        written = [_definition(definition) for definition in definitions]
+        body["tools"] = [form for form, _ in written]
+        notices += tuple(said for _, said in written if said)
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    if foreign:
-        notices = (*notices, "reasoning of another wire format was left out")
-    return Request(NAME, PATH, body | fields, stream, notices)
+    return Request(NAME, PATH, body | fields, stream, (*notices, *lost))
 
 
 #: What models that reason refuse, since it would steer the sampling.
@@ -79,45 +81,95 @@ def _settings(settings: JSON, model: str) -> tuple[JSON, tuple[str, ...]]:
     return kept, tuple(f"{name} was left out, because {model} refuses it" for name in left_out)
 
 
-def _messages(history: Sequence[Message]) -> tuple[list[Encoded], bool]:
-    """One entry a message, and whether something was left out; the images of a group of results follow it in a user message."""
-    items: list[Encoded] = []
-    pictures: tuple[Image, ...] = ()
-    foreign = False
-    for message in history:
+def _messages(history: Sequence[Message], spoken: Dialect) -> tuple[list[Encoded], tuple[str, ...]]:
+    """One entry a message, and what was left out; the images of a group of results follow it in a user message."""
+    key, apart = spoken.key, spoken.apart
+    size, made = begun((key, "written"), history)  # see `growing`
+    written, pictures, notices = made or ((), (), ())
+    items: list[Encoded] = [*written]
+    for message in history[size:]:
         memo = message.memo
-        if NAME not in memo:
-            _remember(message)
+        if key not in memo:
+            _remember(message, spoken)
         if pictures and message.role != "tool":
             items.append(_pictures(pictures))
             pictures = ()
-        items += (memo[NAME],)  # and no call: a long history costs next to nothing
-        if _APART in memo:
-            more, left_out = memo[_APART]
-            pictures, foreign = pictures + more, foreign or left_out
-    return ([*items, _pictures(pictures)] if pictures else items), foreign
+        items += memo[key]
+        if apart in memo:
+            more, lost = memo[apart]
+            pictures, notices = pictures + more, notices + lost
+    keep((key, "written"), history, (items, pictures, notices))
+    whole = [*items, *([_pictures(pictures)] if pictures else ())]
+    bridged = _bridged(whole) if spoken.strict else whole
+    told = notices if len(bridged) == len(whole) else (*notices, said("user_after_result"))
+    return bridged, tuple(dict.fromkeys(told))
 
 
-def _remember(message: Message) -> None:
-    """Put into a message's memo what it has become, so that a long history costs next to nothing."""
-    message.memo[NAME] = Encoded(_WRITE[message.role](message))
-    pictures, foreign = tuple(_images(message)) if message.role == "tool" else (), any(map(_is_foreign, message.parts))
-    if pictures or foreign:
-        message.memo[_APART] = pictures, foreign
+def _remember(message: Message, spoken: Dialect) -> None:
+    """Put into a message's memo what it has become; none where nothing is left."""
+    form, pictures = _WRITE[message.role](message, spoken), tuple(_images(message)) if message.role == "tool" else ()
+    message.memo[spoken.key] = (Encoded(form),) if form else ()
+    if notices := tuple(_lost(message, spoken, written=bool(form))):
+        message.memo[spoken.apart] = pictures, notices
+
+
+def _lost(message: Message, spoken: Dialect, *, written: bool) -> Iterator[str]:
+    """What of a message is left out or spelled another way."""
+    if not written:
+        yield said("nothing_left")
+    if message.role == "developer" and not spoken.developer:
+        yield said("developer_role", model=spoken.named)
+    for part in (*message.parts, *(message.tool_result.parts if message.tool_result else ())):
+        if _is_foreign(part):
+            yield (
+                said("foreign_part", wire=part.wire)
+                if isinstance(part, Opaque) and message.role == "user"
+                else said("foreign_reasoning")
+            )
+        elif isinstance(part, Image):
+            yield from _about_image(part, message.role)
+        elif isinstance(part, ToolCall):
+            yield from [said("call_id")] * (fitting_id(part.id, spoken.ids, spoken.longest) != part.id)
+            yield from [said("tool_name")] * (fitting_name(part.name, NAME) != part.name)
+
+
+def _about_image(image: Image, role: str) -> Iterator[str]:
+    media = unfit_type(image, NAME)
+    if role not in ("user", "tool"):
+        yield said("image_role", role=role)
+    elif media is not None:
+        yield said("image_type", media=media, taken=taken(NAME))
+    elif role == "tool":
+        yield said("image_apart")
+
+
+_BRIDGE: Final = Encoded(role="assistant", content="OK.")
+
+
+def _bridged(items: Sequence[Encoded]) -> list[Encoded]:
+    """The same, with a word of the model between a result and what the user says."""
+    made: list[Encoded] = []
+    for item in items:
+        if item["role"] == "user" and made and made[-1]["role"] == "tool":
+            made.append(_BRIDGE)
+        made.append(item)
+    return made
 
 
 def _images(message: Message) -> Iterator[Image]:
     result = message.tool_result
-    return (part for part in (result.parts if result else ()) if isinstance(part, Image))
+    parts = result.parts if result else ()
+    return (part for part in parts if isinstance(part, Image) and unfit_type(part, NAME) is None)
 
 
 def _pictures(images: Sequence[Image]) -> Encoded:
     return Encoded(role="user", content=[_part(image) for image in images])
 
 
-def _plain(message: Message) -> JSON:
-    form: JSON = {"role": message.role, "content": message.text}
-    if any(isinstance(part, Image) for part in message.parts):
+def _plain(message: Message, spoken: Dialect) -> JSON:
+    role = "system" if message.role == "developer" and not spoken.developer else message.role
+    form: JSON = {"role": role, "content": message.text}
+    if role == "user" and any(isinstance(part, Image) for part in message.parts):
         form["content"] = [_part(part) for part in message.parts if isinstance(part, (Text, Image))]
     if message.name:
         form["name"] = message.name
@@ -127,19 +179,25 @@ def _plain(message: Message) -> JSON:
 def _part(part: Text | Image) -> JSON:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
+    if (media := unfit_type(part, NAME)) is not None:
+        return {"type": "text", "text": stand_in(media)}
     return {"type": "image_url", "image_url": {"url": part.url or f"data:{part.media_type};base64,{part.data}"}}
 
 
-def _assistant(message: Message) -> JSON:
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}} | _own(call)
-        for call in message.tool_calls
-    ]
+def _assistant(message: Message, spoken: Dialect) -> JSON | None:
+    calls = [_call(call, spoken) for call in message.tool_calls]
     form: JSON = {"role": "assistant", "content": message.text or (None if calls else "")}
     for part in message.parts:
         if isinstance(part, Thinking) and part.extra and part.extra.get("wire") == NAME:
             form[part.extra["field"]] = part.text  # a server that sent its reasoning wants it back; no other gets it
-    return form | {"tool_calls": calls} if calls else form
+    if calls:
+        form["tool_calls"] = calls
+    return form if message.text or len(form) > len(("role", "content")) else None
+
+
+def _call(call: ToolCall, spoken: Dialect) -> JSON:
+    function = {"name": fitting_name(call.name, NAME), "arguments": call.arguments or "{}"}
+    return {"id": fitting_id(call.id, spoken.ids, spoken.longest), "type": "function", "function": function} | _own(call)
 
 
 def _own(call: ToolCall) -> JSON:
@@ -155,22 +213,33 @@ def _is_foreign(part: Part) -> bool:
     return isinstance(part, Thinking) and (part.extra or {}).get("wire", NAME) != NAME
 
 
-def _result(message: Message) -> JSON:
+def _result(message: Message, spoken: Dialect) -> JSON:
     result = message.tool_result or ToolResult("", "")
-    hint = [_IMAGE_FOLLOWS] if any(isinstance(part, Image) for part in result.parts) else []
-    return {"role": "tool", "tool_call_id": result.call_id, "content": "\n".join([result.text, *hint] if result.text else hint)}
+    pictures = [part for part in result.parts if isinstance(part, Image)]
+    lost = [stand_in(media) for part in pictures if (media := unfit_type(part, NAME)) is not None]
+    hints = [*([_IMAGE_FOLLOWS] if len(lost) < len(pictures) else []), *lost]
+    content = "\n".join([result.text, *hints] if result.text else hints)
+    return {"role": "tool", "tool_call_id": fitting_id(result.call_id, spoken.ids, spoken.longest), "content": content}
 
 
-_WRITE: Final = {"system": _plain, "developer": _plain, "user": _plain, "assistant": _assistant, "tool": _result}
+_WRITE: Final[dict[str, Callable[[Message, Dialect], JSON | None]]] = {
+    "system": _plain,
+    "developer": _plain,
+    "user": _plain,
+    "assistant": _assistant,
+    "tool": _result,
+}
 
 
-def _definition(definition: Definition) -> Encoded:
-    written: Encoded | None = definition.memo.get(NAME)
+def _definition(definition: Definition) -> tuple[Encoded, str]:
+    """The tool in wire form, and what was given up. Only a tool that says something about strictness has the field."""
+    written: tuple[Encoded, str] | None = definition.memo.get(NAME)
     if written is None:
-        function: JSON = {"name": definition.name, "description": definition.description, "parameters": definition.parameters}
+        schema, strict, said = parameters(definition)
+        function: JSON = {"name": definition.name, "description": definition.description, "parameters": schema}
         if definition.strict is not None:
-            function["strict"] = definition.strict
-        written = definition.memo[NAME] = Encoded(type="function", function=function)
+            function["strict"] = strict
+        written = definition.memo[NAME] = Encoded(type="function", function=function), said
     return written
 
 

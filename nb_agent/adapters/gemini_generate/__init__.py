@@ -16,11 +16,14 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from nb_agent.adapters.fitting import fitting_name, is_signing, taken, unfit_type
 from nb_agent.adapters.gemini_generate.parts import NAME, argument_object, is_foreign, write, write_result
 from nb_agent.adapters.gemini_generate.schema import parameters
 from nb_agent.adapters.gemini_generate.settings import configured
 from nb_agent.adapters.gemini_generate.stream import Accumulator
-from nb_agent.messages import Definition, Message, Opaque, Reply, Request, Segment, ToolCall
+from nb_agent.adapters.history_rules import said
+from nb_agent.growing import begun, keep
+from nb_agent.messages import Definition, Image, Message, Opaque, Reply, Request, Segment, ToolCall
 from nb_agent.values import JSON, Encoded, dumps
 
 __all__ = ["NAME", "Accumulator", "decode", "field", "items", "request", "result_text", "segments"]
@@ -29,12 +32,12 @@ __all__ = ["NAME", "Accumulator", "decode", "field", "items", "request", "result
 _BESIDE: Final = re.compile(r"gemini-(?:pro|[12](?!\d))|gemma|learnlm")
 
 _LEFT_OUT: Final = {
-    "thinking": "reasoning of another wire format was left out",
-    "opaque": "content that only another wire format knows was left out",
-    "system": "system text in the middle of the conversation was moved to its beginning, the only place that Gemini has for it",
-    "raw": 'arguments that are no JSON object went back as {"_raw": …}',
-    "empty": "a message with nothing in it was left out",
-    "name": "a speaker's name was left out, because Gemini has no field for it",
+    "thinking": said("foreign_reasoning"),
+    "opaque": said("foreign_part", wire="another wire format"),
+    "system": said("system_inside", end="beginning"),
+    "raw": said("arguments"),
+    "empty": said("nothing_left"),
+    "name": said("speaker_name", name="", why=", because Gemini has no field for it"),
     "strict": "strict was left out, because Gemini's function declarations have no such mode",
 }
 
@@ -55,7 +58,7 @@ def request(
         settings: the neutral names of `nb_agent.agent.SETTINGS`, translated; further body fields, sent as they are.
     """
     name = model.removeprefix("models/")
-    contents, system, notices = _contents(history, nested=not _BESIDE.search(name))
+    contents, system, notices = _contents(history, nested=not _BESIDE.search(name), signing=is_signing(name))
     body: JSON = {"contents": contents}
     if system:
         body["systemInstruction"] = {"parts": system}
@@ -88,49 +91,77 @@ class _Turn(NamedTuple):
     notices: tuple[str, ...]
 
 
+_UNSEEN: Final = {"text": "(something that cannot be shown here)"}
 _NONE: Final[frozenset[str]] = frozenset()
 #: Role of the last message of a turn -> the roles that can follow it in the same turn.
 _GOES_ON: Final = {"assistant": frozenset({"assistant", "tool"}), "tool": frozenset({"tool"})}
 
 
-def _contents(history: Sequence[Message], *, nested: bool) -> tuple[list[Encoded], list[Encoded], tuple[str, ...]]:
-    """The contents, the system text, and what was left out. A turn that was sent before costs no function call."""
-    messages, key = tuple(history), (NAME, nested)
-    contents: list[Encoded] = []
-    system: list[Encoded] = []
-    notices: tuple[str, ...] = ()
-    place, end = 0, len(messages)
+def _contents(history: Sequence[Message], *, nested: bool, signing: bool) -> tuple[list[Encoded], list[Encoded], tuple[str, ...]]:
+    """The contents, the system text, and what was left out. What was sent before, but for its last turn, is not looked at again."""
+    messages, key, all_but_last = tuple(history), (NAME, nested, signing), (NAME, nested, signing, "all but the last turn")
+    end = len(messages)
+    place, made = begun(all_but_last, messages)
+    if made is None or (place < end and messages[place].role in made[-1]):
+        place, made = 0, ((), (), (), False, _NONE)
+    contents: list[Encoded] = [*made[0]]
+    system: list[Encoded] = [*made[1]]
+    notices: tuple[str, ...] = made[2]
+    more: frozenset[str] = made[4]
+    torn: bool = made[3]
     while place < end:
         memo = messages[place].memo
-        turn = memo[key] if key in memo else None  # noqa: SIM401  get would be a call
+        turn = memo.get(key)
         after = place + turn.size if turn else end
         if turn is None or messages[place + 1 : after] != turn.followers or (after < end and messages[after].role in turn.more):
-            turn = memo[key] = _turn(messages, place, nested=nested)
+            turn = memo[key] = _turn(messages, place, nested=nested, signing=signing)
             after = place + turn.size
+        if after == end:
+            keep(all_but_last, messages[:place], (tuple(contents), tuple(system), notices, torn, more))
+        if contents and not turn.contents:
+            torn = True
         if turn.system and contents:
             notices += (_LEFT_OUT["system"],)
         contents += turn.contents
         system += turn.system
         notices += turn.notices
-        place = after
-    return contents, system, notices
+        place, more = after, turn.more
+    return _rejoined(contents) if torn else contents, system, notices
 
 
-def _turn(messages: tuple[Message, ...], place: int, *, nested: bool) -> _Turn:
+def _rejoined(contents: Sequence[Encoded]) -> list[Encoded]:
+    """The same, with one turn in place of two of the model between which something stood that is not among the contents."""
+    made: list[Encoded] = []
+    for content in contents:
+        if made and made[-1]["role"] == content["role"] == "model":
+            made[-1] = Encoded(role="model", parts=[*made[-1]["parts"], *content["parts"]])
+        else:
+            made.append(content)
+    return made
+
+
+def _turn(messages: tuple[Message, ...], place: int, *, nested: bool, signing: bool) -> _Turn:
     first = messages[place]
     more, end = _GOES_ON.get(first.role, _NONE), place + 1
     while end < len(messages) and messages[end].role in more:
         more = _GOES_ON[messages[end].role]
         end += 1
     group = messages[place:end]
-    notices = tuple(_LEFT_OUT[word] for word in dict.fromkeys(_lost(group)))
+    notices = tuple(dict.fromkeys(_lost(group)))
     if first.role in ("system", "developer"):
         system = (Encoded(text=first.text),) if first.text else ()
         return _Turn(1, (), more, (), system, notices)
     if first.role == "user":
-        contents = [("user", [form for part in first.parts if (form := write(part)) is not None])]
+        asked = [form for part in first.parts if (form := write(part)) is not None]
+        if not asked and any(map(is_foreign, first.parts)):
+            asked = [_UNSEEN]  # without a word of the user, two turns of the model would follow one another
+        contents = [("user", asked)]
     else:
-        contents = [("model", _said(group)), ("user", _results(group, nested=nested))]
+        spoken = _said(group)
+        if signing and (unsigned := _unsigned(spoken)):
+            unsigned["thoughtSignature"] = _UNCHECKED
+            notices += (said("unsigned_call", model="Gemini"),)
+        contents = [("model", spoken), ("user", _results(group, nested=nested))]
     encoded = tuple(Encoded(role=role, parts=parts) for role, parts in contents if parts)
     return _Turn(len(group), group[1:], more, encoded, (), notices if encoded else (*notices, _LEFT_OUT["empty"]))
 
@@ -139,6 +170,16 @@ def _said(group: Sequence[Message]) -> list[JSON]:
     """The parts of what the model said, also where it was asked to go on: a call may not follow a turn of its own."""
     parts = [part for message in group if message.role == "assistant" for part in message.parts]
     return [form for part in parts if (form := write(part)) is not None]
+
+
+#: What a call may carry in the place of a signature that it never had. Source: Gemini's guide to thought signatures.
+_UNCHECKED: Final = "skip_thought_signature_validator"
+
+
+def _unsigned(parts: Sequence[JSON]) -> JSON | None:
+    """The first call of a turn, which has to be signed, where it is not. The others of the turn go by its signature."""
+    first = next((part for part in parts if "functionCall" in part), None)
+    return None if first is None or field(first, "thoughtSignature") else first
 
 
 def _results(group: Sequence[Message], *, nested: bool) -> list[JSON]:
@@ -155,13 +196,26 @@ def _results(group: Sequence[Message], *, nested: bool) -> list[JSON]:
 
 
 def _lost(group: Sequence[Message]) -> Iterator[str]:
+    """What of these messages is left out or spelled another way."""
     if any(message.name for message in group):
-        yield "name"
-    for part in (part for message in group for part in message.parts):
-        if is_foreign(part):
-            yield "opaque" if isinstance(part, Opaque) else "thinking"
-        if isinstance(part, ToolCall) and argument_object(part.arguments) is None:
-            yield "raw"
+        yield _LEFT_OUT["name"]
+    for message in group:
+        for part in (*message.parts, *(message.tool_result.parts if message.tool_result else ())):
+            if is_foreign(part):
+                yield _LEFT_OUT["opaque" if isinstance(part, Opaque) else "thinking"]
+            elif isinstance(part, ToolCall):
+                yield from [_LEFT_OUT["raw"]] * (argument_object(part.arguments) is None)
+                yield from [said("tool_name")] * (fitting_name(part.name, NAME) != part.name)
+            elif isinstance(part, Image):
+                yield from _about_image(part, message.role)
+
+
+def _about_image(image: Image, role: str) -> Iterator[str]:
+    media = unfit_type(image, NAME)
+    if role in ("system", "developer"):
+        yield said("image_role", role=role)
+    elif media is not None:
+        yield said("image_type", media=media, taken=taken(NAME))
 
 
 def _definition(definition: Definition) -> tuple[Encoded, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from nb_agent.adapters.fitting import fitting_name, stand_in, unfit_type
 from nb_agent.messages import Image, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from nb_agent.values import JSON, dumps
 
@@ -96,6 +97,8 @@ def _own(part: Text | Thinking | ToolCall) -> JSON:
 
 
 def _image(image: Image) -> JSON:
+    if (media := unfit_type(image, NAME)) is not None:
+        return {"text": stand_in(media)}
     if image.url is None:
         return {"inlineData": {"mimeType": image.media_type, "data": image.data or ""}}
     head, comma, content = image.url.partition(",")
@@ -111,7 +114,7 @@ def _call(call: ToolCall) -> JSON:
     if arguments is None:
         arguments = {RAW: call.arguments}
     args = {} if own.get("no_args") and not arguments else {"args": arguments}
-    return {"functionCall": {**own.get("call", {}), "name": call.name, **args}, **own.get("part", {})}
+    return {"functionCall": {**own.get("call", {}), "name": fitting_name(call.name, NAME), **args}, **own.get("part", {})}
 
 
 def argument_object(arguments: str) -> JSON | None:
@@ -146,10 +149,12 @@ def write_result(result: ToolResult, call: ToolCall | None, *, nested: bool) -> 
     stand inside the result (``nested``, since Gemini 3) or beside it.
     """
     images = [_image(part) for part in result.parts if isinstance(part, Image)]
-    hint = [_FOLLOWS] if images and not nested else []
+    lost = [image.pop("text") for image in images if "text" in image]
+    images = [image for image in images if image]
+    hint = [*([_FOLLOWS] if images and not nested else []), *lost]
     given = id_of(call)
     form: JSON = {"id": given} if given else {}
-    form |= {"name": result.name or (call.name if call else "")}
+    form |= {"name": fitting_name(call.name if call else result.name, NAME)}
     form |= {"response": {"error" if result.failed else "output": "\n".join([*([result.text] if result.text else []), *hint])}}
     if images and nested:
         form["parts"] = images

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nb_agent.adapters.schema_reading import (
+    described,
     dict_of,
     find,
+    in_words,
     is_null,
     kinds_of,
     list_of,
@@ -21,6 +23,7 @@ from nb_agent.adapters.schema_reading import (
     one_of_all,
     only,
     takes_null,
+    told,
     values_of,
 )
 from nb_agent.values import JSON, dumps
@@ -41,18 +44,11 @@ _KEPT: Final = (
     "maxProperties",
     "pattern",
 )
-#: Keywords that go into the description, and how they are worded there.
-_TOLD: Final = {
-    "exclusiveMinimum": "greater than {}",
-    "exclusiveMaximum": "less than {}",
-    "multipleOf": "a multiple of {}",
-    "uniqueItems": "no item twice",
-    "not": "not fitting {}",
-    "patternProperties": "names and values: {}",
-    "propertyNames": "names fit {}",
-    "contains": "one item fits {}",
-    "dependentRequired": "required together: {}",
-}
+#: Keywords that go into the description.
+_TOLD: Final = (
+    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "not", "patternProperties", "propertyNames"),
+    *("contains", "dependentRequired"),
+)
 #: What Gemini takes as ``format``; any other one is refused.
 _FORMATS: Final = {"string": ("enum", "date-time"), "number": ("float", "double"), "integer": ("int32", "int64")}
 
@@ -173,39 +169,34 @@ def _alternatives(writer: _Writer, schema: JSON) -> JSON | None:
 def _typed(writer: _Writer, schema: JSON) -> JSON:
     """A schema of one type."""
     kind = next(iter(kinds_of(schema)), None)
-    told = [
-        words.format(_shown(schema[key])) for key, words in _TOLD.items() if not (schema.get(key) is None or schema[key] is False)
-    ]
+    words = told(schema, _TOLD)
     form: JSON = {"type": kind or "string"} | {key: schema[key] for key in _KEPT if key in schema}
     if takes_null(schema):
         form["nullable"] = True
     elif kind is None:
-        told.append(_ANY)
+        words.append(_ANY)
     if schema.get("format") in _FORMATS.get(form["type"], ()):
         form["format"] = schema["format"]
     elif schema.get("format"):
-        told.append(f"format {schema['format']}")
-    _add_values(form, schema, told)
+        words.append(f"format {schema['format']}")
+    _add_values(form, schema, words)
     if kind == "object":
-        _add_properties(writer, form, schema, told)
+        _add_properties(writer, form, schema, words)
     elif kind == "array":
         form["items"] = _items(writer, schema)
-    if told:
-        said = form.get("description")
-        form["description"] = f"{said} ({'; '.join(told)})" if said else "; ".join(told)
-    return form
+    return described(form, words)
 
 
-def _add_values(form: JSON, schema: JSON, told: list[str]) -> None:
+def _add_values(form: JSON, schema: JSON, words: list[str]) -> None:
     """``const`` and ``enum``: only texts can be listed, and no empty one; other values are told."""
     values = [value for value in values_of(schema) if value is not None]
     if values and form["type"] == "string" and all(isinstance(value, str) and value for value in values):
         form["enum"] = list(dict.fromkeys(values))
     elif values:
-        told.append(f"{'always' if 'const' in schema else 'one of'} {', '.join(map(dumps, values))}")
+        words.append(f"{'always' if 'const' in schema else 'one of'} {', '.join(map(dumps, values))}")
 
 
-def _add_properties(writer: _Writer, form: JSON, schema: JSON, told: list[str]) -> None:
+def _add_properties(writer: _Writer, form: JSON, schema: JSON, words: list[str]) -> None:
     """The properties. One that is ``false`` can never be given; what is required has to be there."""
     properties = {name: part for name, part in dict_of(schema.get("properties")).items() if part is not False}
     if properties:
@@ -214,7 +205,7 @@ def _add_properties(writer: _Writer, form: JSON, schema: JSON, told: list[str]) 
     if required:
         form["required"] = list(dict.fromkeys(required))
     if more := dict_of(schema.get("additionalProperties")):
-        told.append(f"{'further values' if properties else 'values'}: {_shown(more)}")
+        words.append(f"{'further values' if properties else 'values'}: {in_words(more)}")
 
 
 def _items(writer: _Writer, schema: JSON) -> JSON:
@@ -234,7 +225,3 @@ def _unlike(forms: Iterable[JSON]) -> list[JSON]:
         if form not in kept:
             kept.append(form)
     return kept
-
-
-def _shown(value: Any) -> str:
-    return str(value["type"]) if isinstance(value, dict) and list(value) == ["type"] else dumps(value)

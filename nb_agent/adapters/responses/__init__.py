@@ -18,18 +18,23 @@ Pure: no network, no clock, no environment.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
+from nb_agent.adapters.fitting import IDS, fitting_id, fitting_name, stand_in, taken, unfit_type
+from nb_agent.adapters.history_rules import said
 from nb_agent.adapters.model_names import reasons
 from nb_agent.adapters.responses.items import NAME, call_item, message_items, word
 from nb_agent.adapters.responses.stream import Accumulator
+from nb_agent.adapters.strictness import parameters
+from nb_agent.growing import begun, keep
 from nb_agent.messages import (
     Definition,
     Image,
     Message,
     Opaque,
+    Part,
     Reply,
     Request,
     Segment,
@@ -44,10 +49,8 @@ __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
 PATH: Final = "/responses"
 
-_LONGEST_ID: Final = 64  # characters of a call's id
+_ALL: Final = f"{NAME} all"  # key of the first message's memo (see `growing`)
 _SEALED: Final = "reasoning.encrypted_content"
-_FOREIGN: Final = "reasoning of another wire format was left out"
-_LONELY: Final = "reasoning that nothing followed was left out"
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -58,20 +61,30 @@ def request(
 ) -> Request:
     """The request that asks for the next turn of ``history``; ``settings`` are in the neutral names, or fields of this format."""
     fields, notices = _fields(settings or {}, model)
-    items: list[Encoded] = []
     first = "instructions" not in fields and bool(history) and _is_instructions(history[0])
+    items, lost = _items(history[1:] if first else history)
     body: JSON = {"model": model, **({"instructions": history[0].text} if first else {}), "input": items}
-    for message in history[1:] if first else history:
-        if NAME not in message.memo:
-            message.memo[NAME] = _write(message)
-        written = message.memo[NAME]  # and no call: a long history costs next to nothing
-        items += written.items
-        notices += written.notices
+    notices += lost
     if definitions:
-        body["tools"] = [_definition(definition) for definition in definitions]
+        tools = [_definition(definition) for definition in definitions]
+        body["tools"] = [form for form, _ in tools]
+        notices += [said for _, said in tools if said]
     if stream:
         body["stream"] = True
     return Request(NAME, PATH, body | fields, stream, tuple(dict.fromkeys(notices)))
+
+
+def _items(history: Sequence[Message]) -> tuple[list[Encoded], list[str]]:
+    """The items, and what was left out; only messages that are new since the last request are looked at."""
+    size, made = begun(_ALL, history)
+    items, notices = [*made[0]] if made else [], [*made[1]] if made else []
+    for message in history[size:]:
+        if NAME not in message.memo:
+            message.memo[NAME] = _write(message)
+        items += message.memo[NAME].items
+        notices += message.memo[NAME].notices
+    keep(_ALL, history, (tuple(items), tuple(notices)))
+    return items, notices
 
 
 def _is_instructions(message: Message) -> bool:
@@ -86,8 +99,16 @@ class _Written(NamedTuple):
 
 
 def _write(message: Message) -> _Written:
-    notices: list[str] = [f"the name {message.name!r} of a speaker was left out: this wire format has none"] if message.name else []
+    name = f" {message.name!r}"
+    notices = [said("speaker_name", name=name, why=": this wire format has none")] if message.name else []
     items = _ITEMS[message.role](message, notices)
+    inside = message.tool_result.parts if message.tool_result else ()
+    unfit = [unfit_type(part, NAME) for part in (*message.parts, *inside) if isinstance(part, Image)]
+    if message.role != "assistant":  # there no image goes out at all
+        notices += [said("image_type", media=media, taken=taken(NAME)) for media in unfit if media is not None]
+        notices += [
+            said("foreign_part", wire=part.wire) for part in message.parts if isinstance(part, Opaque) and _is_strange(part)
+        ]
     return _Written([Encoded(item) for item in items], tuple(notices))
 
 
@@ -105,6 +126,8 @@ def _content(parts: Iterable[Any]) -> list[JSON]:
 def _part(part: Text | Image) -> JSON:
     if isinstance(part, Text):
         return {"type": "input_text", "text": part.text}
+    if (media := unfit_type(part, NAME)) is not None:
+        return {"type": "input_text", "text": stand_in(media)}
     url = part.url or f"data:{part.media_type};base64,{part.data}"
     return {"type": "input_image", "image_url": url, "detail": "auto"}  # servers that check the type want the detail
 
@@ -117,8 +140,7 @@ def _result(message: Message, _: list[str]) -> list[JSON]:
 
 
 def _call_id(given: str) -> str:
-    """The id, or a short one in place of one that another format made too long; a call and its result get the same."""
-    return given if len(given) <= _LONGEST_ID else f"call_{sha256(given.encode()).hexdigest()[:40]}"
+    return fitting_id(given, IDS[NAME])  # a call and its result get the same
 
 
 def _assistant(message: Message, notices: list[str]) -> list[JSON]:
@@ -130,47 +152,45 @@ def _assistant(message: Message, notices: list[str]) -> list[JSON]:
             continue
         for part in run:
             if isinstance(part, ToolCall):
-                items.append(call_item(part, _call_id(part.id)))
+                items.append(call_item(replace(part, name=fitting_name(part.name, NAME)), _call_id(part.id)))
             elif isinstance(part, Opaque) and part.wire == NAME:
                 items.append(part.body)
             elif isinstance(part, Thinking) and part.extra and part.extra.get("wire") == NAME:
                 items.append(part.extra["item"])
-    notices += dict.fromkeys(filter(None, map(_lost, message.parts)))
+    notices += dict.fromkeys(notice for part in message.parts for notice in _lost(part))
     while items and items[-1].get("type") == "reasoning":  # a server refuses it without the item that it led to
         items.pop()
-        notices.append(_LONELY)
+        notices.append(said("lonely_reasoning"))
     return items
 
 
-def _lost(part: Any) -> str:
-    """What of a part cannot go out, in a sentence."""
-    extra = getattr(part, "extra", None) or {}
+def _lost(part: Part) -> Iterator[str]:
+    """What of a part cannot go out, or is spelled another way."""
+    origin = (getattr(part, "extra", None) or {}).get("wire")
     if isinstance(part, Image):
-        return "an image in a message of the model was left out"
-    if isinstance(part, Opaque):
-        return "" if part.wire == NAME else _FOREIGN
-    if isinstance(part, Thinking):
-        return "" if extra.get("wire") == NAME else _FOREIGN
-    foreign = extra.get("wire") not in (None, NAME)
-    return "what only another wire format knows of a text or a call was left out" if foreign else ""
+        yield said("image_role", role="assistant")
+    elif _is_strange(part) or (isinstance(part, Thinking) and origin != NAME):
+        yield said("foreign_reasoning")
+    elif origin not in (None, NAME):
+        yield said("foreign_marks")
+    if isinstance(part, ToolCall):
+        yield from [said("call_id")] * (_call_id(part.id) != part.id)
+        yield from [said("tool_name")] * (fitting_name(part.name, NAME) != part.name)
+
+
+def _is_strange(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.wire != NAME
 
 
 _ITEMS: Final = {"system": _plain, "developer": _plain, "user": _plain, "assistant": _assistant, "tool": _result}
 
 
-def _definition(definition: Definition) -> Encoded:
-    written: Encoded | None = definition.memo.get(NAME)
+def _definition(definition: Definition) -> tuple[Encoded, str]:
+    written: tuple[Encoded, str] | None = definition.memo.get(NAME)
     if written is None:
-        parameters = {key: value for key, value in definition.parameters.items() if value or key != "required"}
-        parameters.setdefault("type", "object")
-        parameters.setdefault("properties", {})  # refused without, even where there are none
-        written = definition.memo[NAME] = Encoded(
-            type="function",
-            name=definition.name,
-            description=definition.description,
-            parameters=parameters,
-            strict=bool(definition.strict),
-        )
+        schema, strict, said = parameters(definition)
+        form: JSON = {"type": "function", "name": definition.name, "description": definition.description}
+        written = definition.memo[NAME] = Encoded(form, parameters=schema, strict=strict), said
     return written
 
 
