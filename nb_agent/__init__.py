@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from nb_agent.agent import Agent
     from nb_agent.comparison import compare
+    from nb_agent.contents import compare_contents
     from nb_agent.errors import AgentError, ToolError
     from nb_agent.guards.masking import Masks
     from nb_agent.guards.policy import Policy
     from nb_agent.guards.repeats import idempotency_key
+    from nb_agent.nodes import xray
     from nb_agent.run import Run
     from nb_agent.tools.pictures import image
     from nb_agent.tools.schema import tool
@@ -31,16 +33,19 @@ __all__ = [
     "Run",
     "ToolError",
     "compare",
+    "compare_contents",
     "idempotency_key",
     "image",
     "load_ipython_extension",
     "tool",
     "unload_ipython_extension",
+    "xray",
 ]
 
 _HOMES = {
     "Agent": "nb_agent.agent",
     "compare": "nb_agent.comparison",
+    "compare_contents": "nb_agent.contents",
     "idempotency_key": "nb_agent.guards.repeats",
     "image": "nb_agent.tools.pictures",
     "AgentError": "nb_agent.errors",
@@ -49,6 +54,7 @@ _HOMES = {
     "Run": "nb_agent.run",
     "ToolError": "nb_agent.errors",
     "tool": "nb_agent.tools.schema",
+    "xray": "nb_agent.nodes",
 }
 
 

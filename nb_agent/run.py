@@ -6,15 +6,17 @@ It holds no agent and no connection: what is here is the same for a run that has
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent import adapters, recording, tokens
 from nb_agent.errors import SettingError
 from nb_agent.events import Event, ReplyDone, RequestReady, RunEnded, RunStarted, ToolDone
 from nb_agent.messages import Message, Reply, Request, ToolResult
+from nb_agent.nodes import XRay, xray
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
-from nb_agent.views import charts, notebook, text
+from nb_agent.views import charts, notebook, plots, text
 from nb_agent.views.fold import Fold
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ __all__ = ["Run", "counted"]
 def counted(request: Request, model: str) -> JSON:
     """The tokens of a request by part, in the form that the views show (see `views.fold`)."""
     return tokens.breakdown(adapters.WIRES[request.wire].segments(request.body), model=model).shown()
+
+
+#: What tokens can be plotted by, and how.
+_PLOTS: Final[dict[str, Callable[..., Figure]]] = {"part": charts.plot, "round": plots.plot_rounds, "tool": plots.plot_tools}
 
 
 class Run:
@@ -124,9 +130,45 @@ class Run:
         """The tokens of each request by part (see `views.charts.frame` for the columns)."""
         return charts.frame(self.state)
 
-    def plot_tokens(self, *, dark: bool | None = None) -> Figure:
-        """The tokens of each request by part, stacked, against the context window."""
-        return charts.plot(self.state, dark=dark)
+    @property
+    def tokens_by_round(self) -> pd.DataFrame:
+        """Input, output and all tokens so far, a row for each round (see `views.plots.rounds_frame` for the columns)."""
+        return plots.rounds_frame(self.state)
+
+    @property
+    def tokens_by_tool(self) -> pd.DataFrame:
+        """What each tool's definition cost, and its calls (see `views.plots.tools_frame` for the columns)."""
+        return plots.tools_frame(self.state)
+
+    def plot_tokens(self, by: str = "part", *, dark: bool | None = None) -> Figure:
+        """The tokens as a chart.
+
+        Args:
+            by: ``"part"`` stacks those of each request against the context window, ``"round"`` draws lines over the rounds, and
+                ``"tool"`` shows what the definitions cost.
+            dark: colours for a dark page; ``None`` follows matplotlib's own setting.
+
+        Raises:
+            SettingError: there is no such chart.
+        """
+        if by not in _PLOTS:
+            raise SettingError(f"no chart of tokens by {by!r}; there are: {', '.join(_PLOTS)}")
+        return _PLOTS[by](self.state, dark=dark)
+
+    def xray(self, number: int = -1) -> XRay:
+        """The tokens of every node of a request's JSON.
+
+        Args:
+            number: place among the requests, from 0; negative ones count from the end.
+
+        Raises:
+            SettingError: there is no such request.
+        """
+        try:
+            request = self.requests[number]
+        except IndexError:
+            raise SettingError(f"no request {number}; this run has {len(self.requests)}") from None
+        return xray(request, self._last(RunStarted).model)
 
     def inspect(self) -> Any:
         """The live inspector on this run; leave it as the last line of a cell.

@@ -15,7 +15,7 @@ from nb_agent import events
 from nb_agent.messages import PARTS, Message, Reply, Request, Segment
 from nb_agent.tokens import breakdown
 from nb_agent.usage import Usage
-from nb_agent.views import charts, fonts
+from nb_agent.views import charts, drawing, fonts
 from nb_agent.views.fold import Fold
 
 PROMPT = "读取 config.yaml 并列出文件 🌲😀 for $5 and $6"
@@ -126,7 +126,7 @@ def test_each_part_has_its_colour_in_both_themes(dark):
     picture = pixels(charts.plot(two_rounds(), dark=dark))
     for part in ("system", "user", "tools", "tool_calls", "tool_results", "overhead"):
         assert has(picture, charts._LOOK[part][1]), part
-    background = (charts._DARK if dark else charts._LIGHT)[0]
+    background = (drawing._DARK if dark else drawing._LIGHT)[0]
     assert np.allclose(picture[0, 0], to_rgb(background), atol=0.01)
 
 
@@ -193,7 +193,7 @@ def test_any_run_can_be_drawn(requests):
 
 
 def test_dark_follows_matplotlibs_own_setting(monkeypatch):
-    for face, colours in (("black", charts._DARK), ("white", charts._LIGHT)):
+    for face, colours in (("black", drawing._DARK), ("white", drawing._LIGHT)):
         monkeypatch.setitem(rcParams, "figure.facecolor", face)
         assert charts.plot(two_rounds()).get_facecolor()[:3] == to_rgb(colours[0])
 
@@ -244,7 +244,7 @@ def test_chinese_and_emoji_are_drawn_or_told():
     if "Noto Sans CJK JP" not in families:
         pytest.skip("no Noto Sans CJK on this machine; fonts-noto-cjk has it")
     assert fonts.drawable("读取 café 😀\n✓", families) == "读取 café 😀\n✓"
-    assert has(pixels(charts.plot(two_rounds(), dark=False)), charts._LIGHT[1])
+    assert has(pixels(charts.plot(two_rounds(), dark=False)), drawing._LIGHT[1])
 
 
 def test_without_other_fonts_what_cannot_be_drawn_is_told_and_nothing_warns(monkeypatch):

@@ -6,22 +6,20 @@ the provider reported stand side by side; neither is scaled to agree with the ot
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent.messages import PARTS
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
-from nb_agent.views.fonts import drawable, families_present
+from nb_agent.views.drawing import Sheet, line
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["describe", "frame", "plot"]
+__all__ = ["caption", "describe", "frame", "plot"]
 
 # ------------------------------------------------------------------------------------------------- as a table
 
@@ -137,15 +135,10 @@ _LOOK: Final = {
 }
 _NAMES: Final = {part: name for part, (name, _) in _LOOK.items()}
 
-#: Background, text, quieter text, lines and track, as in the inspector.
-_LIGHT: Final = ("#ffffff", "#1b1f24", "#5a6472", "#dfe3e8", "#eceef2")
-_DARK: Final = ("#111418", "#e6e9ee", "#9aa5b4", "#2b323c", "#222832")
-
 #: A window more than this many times the fullest request would leave no bar to see; then it is told in words.
 _MOST_EMPTY: Final = 6
 #: Rows beyond this many get no label of their own, and the picture grows no further.
 _MOST_LABELS: Final = 30
-_WIDTH, _ROW, _DPI = 9.0, 0.36, 144  # inches, inches, and pixels to the inch: twice what is shown, for sharp screens
 
 
 def plot(state: JSON, *, dark: bool | None = None) -> Figure:
@@ -158,27 +151,11 @@ def plot(state: JSON, *, dark: bool | None = None) -> Figure:
         state: of a `fold.Fold`.
         dark: colours for a dark page; ``None`` follows matplotlib's own setting (``plt.style.use("dark_background")``).
     """
-    colours = _DARK if (_is_dark() if dark is None else dark) else _LIGHT
-    rounds = state["rounds"]
-    shown = min(len(rounds), _MOST_LABELS)
-    figure: Figure = _chart()(figsize=(_WIDTH, 1.9 + _ROW * max(shown, 1)), facecolor=colours[0], layout="constrained")
-    figure.set_label(describe(state))
-    axes = figure.add_subplot(facecolor=colours[0])
-    families = families_present()
-    title = drawable(f"{_line(state['prompt'])}\n{_line(_caption(state))}", families)
-    axes.set_title(title, loc="left", color=colours[1], fontsize=11, family=families, parse_math=False)
-    reach = _reach(state)
-    _draw_bars(axes, state, reach, colours)
-    _draw_frame(axes, rounds, reach, colours)
-    for text in [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.texts, axes.xaxis.label]:
-        text.set_fontfamily(families)
-    if handles := axes.get_legend_handles_labels()[0]:
-        kept = figure.legend(
-            handles=handles, loc="outside lower left", ncols=5, frameon=False, prop={"family": families, "size": 9}
-        )
-        for text in kept.get_texts():
-            text.set_color(colours[1])
-    return figure
+    rounds, reach = state["rounds"], _reach(state)
+    sheet = Sheet(f"{line(state['prompt'])}\n{line(caption(state))}", rows=min(len(rounds), _MOST_LABELS), dark=dark)
+    _draw_bars(sheet.axes, state, reach, sheet.colours)
+    _draw_frame(sheet.axes, rounds, reach, sheet.colours)
+    return sheet.finished(describe(state))
 
 
 def _draw_bars(axes: Axes, state: JSON, reach: float, colours: tuple[str, ...]) -> None:
@@ -240,45 +217,12 @@ def _totals(entry: JSON) -> Iterator[int]:
     yield _usage(entry).input_tokens or 0
 
 
-def _caption(state: JSON) -> str:
-    caption = f"{state['model']}, the mock model" if state["mock"] else str(state["model"])
+def caption(state: JSON) -> str:
+    """Which model it was, and how full its window became."""
+    model = f"{state['model']}, the mock model" if state["mock"] else str(state["model"])
     fullest = max((number for entry in state["rounds"] for number in _totals(entry)), default=0)
     if not state["window"]:
-        return f"{caption} · window not known"
+        return f"{model} · window not known"
     if not fullest:
-        return f"{caption} · window {state['window']:,} tokens"
-    return f"{caption} · window {state['window']:,} tokens · fullest request {fullest / state['window']:.1%} of it"
-
-
-def _line(text: str, most: int = 80) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= most else f"{words[: most - 1]}…"
-
-
-# ------------------------------------------------------------------------------------------------- matplotlib
-
-
-class _Shown:
-    """Shows a figure as one picture with its description; a bare Figure without pyplot is shown as a line of text."""
-
-    def _repr_mimebundle_(self: Any, include: Any = None, exclude: Any = None) -> tuple[JSON, JSON]:
-        del include, exclude  # there is one form
-        content = io.BytesIO()
-        self.savefig(content, format="png", dpi=_DPI)
-        width, height = (round(inches * 72) for inches in self.get_size_inches())
-        about = {"alt": self.get_label(), "width": width, "height": height}
-        return {"image/png": content.getvalue(), "text/plain": self.get_label()}, {"image/png": about}
-
-
-@lru_cache(maxsize=1)
-def _chart() -> Any:
-    from matplotlib.figure import Figure  # noqa: PLC0415  0.4 s, so only when a picture is wanted
-
-    return type("Chart", (_Shown, Figure), {"__module__": __name__})
-
-
-def _is_dark() -> bool:
-    from matplotlib import colors, rcParams  # noqa: PLC0415  see `_chart`
-
-    red, green, blue = colors.to_rgb(rcParams["figure.facecolor"])
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        return f"{model} · window {state['window']:,} tokens"
+    return f"{model} · window {state['window']:,} tokens · fullest request {fullest / state['window']:.1%} of it"
