@@ -5,64 +5,44 @@ What it does not do is in the modules it names: the loop decides, the transport 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from nb_agent import compaction as compacting
 from nb_agent import loop, providers
+from nb_agent.answering import Answers, Price, Spending
 from nb_agent.errors import SettingError
-from nb_agent.events import Answer, Event, RequestReady, RunEnded, Stop
+from nb_agent.events import Answer, Event, RunEnded
 from nb_agent.guards.masking import Masks, secrets_of
 from nb_agent.guards.policy import Policy, PolicyLike
 from nb_agent.guards.repeats import Repeats
+from nb_agent.history import Finding, check
 from nb_agent.mcp import Hub
 from nb_agent.messages import Image, Message, Text
-from nb_agent.run import Run, counted
+from nb_agent.run import Run, counting
+from nb_agent.settings import SETTINGS, known
 from nb_agent.tools.calling import Caller
 from nb_agent.tools.capture import captured
 from nb_agent.tools.pictures import image
-from nb_agent.tools.results import MOST_TOKENS
+from nb_agent.tools.results import longest
+from nb_agent.tools.sets import Route, ToolSets, crowded
 from nb_agent.tools.toolbox import AnyTool, Toolbox
-from nb_agent.transport import Secret
+from nb_agent.transport import SHORTEST_KEY, Secret
 from nb_agent.values import JSON
 from nb_agent.views import notebook, outputs
 from nb_agent.views.asking import Ask, Leave, by_input
 
 __all__ = ["SETTINGS", "Agent"]
 
-#: The request fields that may be set on an agent, sent as they are and only when set. Anything else goes into ``extra_body``.
-SETTINGS: Final = frozenset(
-    {
-        "frequency_penalty",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_tokens",
-        "metadata",
-        "n",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "reasoning_effort",
-        "response_format",
-        "seed",
-        "service_tier",
-        "stop",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "user",
-    }
-)
+#: What is sent of a conversation that does not fit: names of strategies or functions (see `compaction`), ``None`` for all of it.
+Compaction: TypeAlias = str | compacting.Strategy | Sequence[str | compacting.Strategy] | None
+#: Tools, or functions that are made into tools.
+Tools: TypeAlias = Iterable[AnyTool | Callable[..., Any]]
 
-_NAMED: Final = (
-    *("model", "tools", "system", "base_url", "api_key", "wire", "stream"),
-    *("max_rounds", "time_limit", "tool_time_limit", "max_parallel", "policy", "ask", "masks"),
-)
+_AS_SET: Final = ("as the agent is set",)  # None means off
 
 
 class Agent:
@@ -71,7 +51,7 @@ class Agent:
     Args:
         model: ``"mock"`` (the local mock model), ``"openai:NAME"`` and the like (see `providers.PROVIDERS`), or a bare name
             together with ``base_url``.
-        tools: functions, or tools made of them with ``@tool``.
+        tools: functions, or tools made of them with ``@tool``; or groups of them by name: ``{"files": [...], "shop": [...]}``.
         system: the system prompt.
         base_url: address of an OpenAI-compatible server.
         api_key: its key; without it the environment's is used.
@@ -84,6 +64,12 @@ class Agent:
         policy: which calls run, which need leave and which are refused (see `guards.policy.Policy.of`).
         ask: asks a person for leave; without one, `views.asking.by_input`.
         masks: what is masked in results before a model or a view gets them: names of sets, or `guards.masking.Masks`.
+        compaction: what is tried, in this order, where a request does not fit the model's window: names of `compaction.STRATEGIES`
+            or functions like them. It changes what is sent and never the conversation; ``None`` switches it off.
+        token_limit: tokens of all requests and answers of a run, before which it stops.
+        cost_limit: what a run may cost, in the currency of ``price``.
+        price: what usage of a model costs, for ``cost_limit``.
+        route: chooses the groups that a prompt needs (see `tools.sets`); without one, a run offers all tools.
         extra_body: further fields of the request body, sent as they are.
         settings: standard request fields, such as ``temperature``.
 
@@ -95,7 +81,7 @@ class Agent:
     def __init__(  # noqa: PLR0913  each is a setting that people write by its name
         self,
         model: str = "mock",
-        tools: Iterable[AnyTool | Callable[..., Any]] = (),
+        tools: Tools | Mapping[str, Tools] = (),
         system: str | None = None,
         *,
         base_url: str | None = None,
@@ -109,11 +95,18 @@ class Agent:
         policy: PolicyLike = None,
         ask: Ask = by_input,
         masks: Masks | Iterable[str] = ("keys",),
+        compaction: Compaction = compacting.DEFAULT,
+        token_limit: int | None = None,
+        cost_limit: float | None = None,
+        price: Price | None = None,
+        route: Route | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         self.model = model
-        self.tools: Sequence[AnyTool | Callable[..., Any]] = tuple(Toolbox(tools))
+        self.groups = {name: tuple(Toolbox(group)) for name, group in tools.items()} if isinstance(tools, Mapping) else {}
+        self.tools: Sequence[AnyTool | Callable[..., Any]] = () if isinstance(tools, Mapping) else tuple(Toolbox(tools))
+        self.route = route
         self.system = system
         self.base_url = base_url
         self.wire = wire
@@ -125,14 +118,20 @@ class Agent:
         self.policy = Policy.of(policy)
         self.ask = ask
         self.masks = masks if isinstance(masks, Masks) else Masks.of(*masks)
-        self.settings: JSON = _known(settings) | dict(extra_body or {})
+        self.compaction: Compaction = compaction
+        self.token_limit = token_limit
+        self.cost_limit = cost_limit
+        self.price = price
+        self.settings: JSON = known(settings) | dict(extra_body or {})
         self.hub = Hub()
         self.last_run: Run | None = None
         self._key = None if api_key is None else Secret(api_key)
         self._history: tuple[Message, ...] = ()
+        self._memory = compacting.Memory()
+        compacting.chosen(compaction)  # a name that is wrong is said now
 
     def __repr__(self) -> str:
-        return f"<Agent {self.model}: {len(self.tools)} tools, {len(self.history)} messages>"
+        return f"<Agent {self.model}: {len(ToolSets(self.groups, self.tools).all)} tools, {len(self.history)} messages>"
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -143,6 +142,7 @@ class Agent:
     def reset(self) -> None:
         """Forget the conversation; settings, tools and MCP servers stay."""
         self._history = ()
+        self._memory = compacting.Memory()
 
     def mcp(
         self,
@@ -177,18 +177,44 @@ class Agent:
         Raises:
             ToolDefinitionError: two tools have one name.
         """
+        return self.tool_sets().all
+
+    def tool_sets(self) -> ToolSets:
+        """Its groups of tools by name, the tools of each MCP server as one of them, and those that are in none.
+
+        Raises:
+            ToolDefinitionError: two tools have one name.
+        """
         self.hub.refresh()
-        return Toolbox([*self.tools, *self.hub.tools()])
+        served = {name: [tool for tool in self.hub.tools() if tool.connection.name == name] for name in self.hub.connections}
+        return ToolSets({**self.groups, **served}, [*self.tools])
+
+    def check(self, prompt: str | Sequence[Any] = "…") -> tuple[Finding, ...]:
+        """What the provider would refuse of the conversation with this prompt, and what would be mended (see `history.check`)."""
+        target, _ = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
+        return check((*self.history, _said(prompt)), target.wire, model=target.model)
+
+    def _offered(self, tools: Tools | str | None, prompt: Message) -> Toolbox:
+        """The tools of one run: those that were named, else those that the route chooses, else all."""
+        if tools is not None and not isinstance(tools, str):
+            return Toolbox(tools)
+        sets = self.tool_sets()
+        if tools is not None:
+            return sets.chosen(tools)
+        return sets.all if self.route is None else sets.chosen(self.route(prompt.text, sets))
 
     def run(
         self,
         prompt: str | Sequence[Any],
         *,
-        tools: Iterable[AnyTool | Callable[..., Any]] | None = None,
+        tools: Tools | str | None = None,
         stream: bool | None = None,
         max_rounds: int | None = None,
         time_limit: float | None = None,
         policy: PolicyLike = None,
+        compaction: Compaction = _AS_SET,
+        token_limit: int | None = None,
+        cost_limit: float | None = None,
         view: bool = True,
         on_event: Callable[[Event], None] | None = None,
         answer: Callable[[Event], Answer] = lambda _: None,
@@ -199,11 +225,14 @@ class Agent:
 
         Args:
             prompt: what the user says, sent exactly as it is; or a list of texts and pictures (see `tools.pictures.image`).
-            tools: these and no others for this run.
+            tools: these and no others for this run: tools, or names of tools, of groups and of MCP servers in one text.
             stream: another setting for this run only.
             max_rounds: another limit for this run only.
             time_limit: another limit for this run only, in seconds.
             policy: another policy for this run only.
+            compaction: another compaction for this run only; with ``None`` the whole conversation is sent again.
+            token_limit: another limit for this run only.
+            cost_limit: another limit for this run only.
             view: whether a notebook or a terminal shows it.
             on_event: is called with every event.
             answer: may change a request or a call before it goes on (see `events`). Where it says nothing, the policy asks.
@@ -215,11 +244,26 @@ class Agent:
             KeyboardInterrupt: it was interrupted; `last_run` holds what had come, and the next run goes on from there.
         """
         said = _said(prompt)
-        toolbox = self.toolbox() if tools is None else Toolbox(tools)
+        toolbox = self._offered(tools, said)
         target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
+        count = counting(target.model)
+        spending = Spending(
+            target.model,
+            count,
+            most_tokens=self.token_limit if token_limit is None else token_limit,
+            most_cost=self.cost_limit if cost_limit is None else cost_limit,
+            price=self.price,
+        )
+        fitting = compacting.Fitting(
+            compacting.chosen(self.compaction if compaction is _AS_SET else compaction),
+            model=target.model,
+            window=target.window,
+            count=count,
+            memory=self._memory,
+        )
         seconds = self.time_limit if time_limit is None else time_limit
         repeats = Repeats(secrets.token_hex(8))
-        answers = _Answers(answer, Leave(self.ask).answer, repeats)
+        answers = Answers(answer, Leave(self.ask).answer, repeats, spending)
         run = self.last_run = Run()
         caller = Caller(
             toolbox,
@@ -229,7 +273,7 @@ class Agent:
             capture=functools.partial(captured, outputs.shown_by_tool),
             most_at_once=self.max_parallel,
             most_seconds=self.tool_time_limit,
-            most_tokens=_longest_result(target.window),
+            most_tokens=longest(target.window),
             model=target.model,
         )
         began = answers.clock()
@@ -243,51 +287,25 @@ class Agent:
             settings=self.settings,
             stream=self.stream if stream is None else stream,
             limits=loop.Limits(self.max_rounds if max_rounds is None else max_rounds, seconds),
+            fitting=fitting,
+            notices=tuple(filter(None, [crowded(len(toolbox))])),
             clock=answers.clock,
         )
         observers = [run.events.append, self._remember, *([on_event] if on_event else [])]
         if view:
-            notebook.pull_shown(running, *observers, count=counted, run=run, answer=answers)
+            notebook.pull_shown(running, *observers, count=lambda request, _: count(request), run=run, answer=answers)
         else:
             loop.pull(running, *observers, answer=answers)
         return run
 
     def _secrets(self) -> tuple[str, ...]:
-        """What no result may hold, whatever it looks like."""
-        return (*secrets_of(os.environ), *(() if self._key is None else (self._key.reveal(),)))
+        """What no result may hold, whatever it looks like. The short key of a local server may be any word."""
+        key = "" if self._key is None else self._key.reveal()
+        return (*secrets_of(os.environ), *([key] if len(key) >= SHORTEST_KEY else []))
 
     def _remember(self, event: Event) -> None:
         if isinstance(event, RunEnded):
             self._history = tuple(message for message in event.history if message.role != "system" or message.text != self.system)
-
-
-class _Answers:
-    """What a run is answered with: by the caller first, then by a person where leave is needed; a run in circles is stopped.
-
-    Attributes:
-        held: seconds in which the run waited for an answer. They are not its own.
-    """
-
-    def __init__(self, first: Callable[[Event], Answer], leave: Callable[[Event], Answer], repeats: Repeats) -> None:
-        self.held = 0.0
-        self._first = first
-        self._leave = leave
-        self._repeats = repeats
-
-    def clock(self) -> float:
-        """Seconds, without those in which somebody thought about an answer."""
-        return time.monotonic() - self.held
-
-    def __call__(self, event: Event) -> Answer:
-        """The answer to one event."""
-        began = time.monotonic()
-        try:
-            if isinstance(event, RequestReady) and (words := self._repeats.stopped):
-                return Stop("repeated_calls", words)
-            given = self._first(event)
-            return self._leave(event) if given is None else given
-        finally:
-            self.held += time.monotonic() - began
 
 
 def _said(prompt: str | Sequence[Any]) -> Message:
@@ -298,17 +316,3 @@ def _said(prompt: str | Sequence[Any]) -> Message:
     if not any(isinstance(part, Image) or part.text.strip() for part in parts):
         raise SettingError("the prompt is empty; write what the model should do")
     return Message("user", tuple(parts))
-
-
-def _longest_result(window: int | None) -> int:
-    """Tokens of a tool's result that are sent: none may fill half of a small window."""
-    return MOST_TOKENS if window is None else min(MOST_TOKENS, window // 3)
-
-
-def _known(settings: JSON) -> JSON:
-    for name in settings:
-        if name not in SETTINGS:
-            near = difflib.get_close_matches(name, [*SETTINGS, *_NAMED], 1, cutoff=0.7)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise SettingError(f"no setting named {name!r}; {hint}what only one server knows goes into extra_body={{…}}")
-    return settings

@@ -18,6 +18,7 @@ __all__ = [
     "STEPS",
     "Answer",
     "Approve",
+    "Compacted",
     "Delta",
     "Ending",
     "Event",
@@ -44,13 +45,25 @@ ENDINGS: Final[dict[str, str]] = {
     "content_filter": "the provider filtered the answer, or the model refused",
     "max_rounds": "the limit on rounds was reached",
     "time_limit": "the time limit of the run was reached",
+    "token_limit": "the next request would have passed the run's limit on tokens",
+    "cost_limit": "the next request would have passed the run's limit on cost",
     "repeated_calls": "the model asked for the same calls again and again",
     "stopped": "the person stopped the run",
     "error": "the model server failed or refused",
     "cancelled": "the run was interrupted",
 }
 Ending: TypeAlias = Literal[
-    "stop", "length", "content_filter", "max_rounds", "time_limit", "repeated_calls", "stopped", "error", "cancelled"
+    "stop",
+    "length",
+    "content_filter",
+    "max_rounds",
+    "time_limit",
+    "token_limit",
+    "cost_limit",
+    "repeated_calls",
+    "stopped",
+    "error",
+    "cancelled",
 ]
 
 
@@ -81,7 +94,19 @@ class RequestReady(Value):
 
     number: int  # of the round, from 1
     request: Request
-    notices: tuple[str, ...] = ()  # what had to be mended in the history, a sentence each
+    notices: tuple[str, ...] = ()  # what had to be mended in the history, or is over the window, a sentence each
+    purpose: str = ""  # "summary" where a summary is asked for, which does not become part of the conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted(Value):
+    """The next request is sent shorter than the conversation is; the history of the run stays whole (see `compaction`)."""
+
+    number: int  # of the round
+    strategy: str
+    before: int  # tokens of the request as it would have been
+    after: int
+    what: tuple[str, ...] = ()  # what is no longer sent, a line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,7 @@ class Waiting(Value):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Value):
-    """A request has failed before anything of its reply was there; the same one goes out again after so many seconds."""
+    """A request has failed; the same one, or a shorter one in a new round, goes out again after so many seconds."""
 
     number: int
     reason: str
@@ -120,6 +145,7 @@ class ReplyDone(Value):
     reply: Reply
     seconds: float | None = field(default=None, compare=False)
     first: float | None = field(default=None, compare=False)  # seconds until the first piece
+    purpose: str = ""  # that of its request
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,5 +227,5 @@ class Stop(Value):
     words: str = ""
 
 
-Event: TypeAlias = RunStarted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
+Event: TypeAlias = RunStarted | Compacted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
 Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | Approve | Stop | None

@@ -96,6 +96,8 @@ class AgentMagics(Magics):
                 max_rounds=chosen.max_rounds,
                 time_limit=chosen.time_limit,
                 policy=chosen.policy,
+                token_limit=chosen.token_limit,
+                **({} if chosen.compaction is None else {"compaction": chosen.compaction}),
             )
         except KeyboardInterrupt:
             raise Interrupted from None
@@ -128,14 +130,15 @@ class AgentMagics(Magics):
         return agent
 
     def _named_tools(self, names: str, agent: Agent) -> list[Any]:
-        """The tools of ``--tools``: names of functions, of methods with their object, of MCP tools, or of MCP servers."""
+        """The tools of ``--tools``: names of functions, of methods with their object, of lists, of MCP tools, or of MCP servers."""
         found: list[Any] = []
-        for name in re.split(r"[,\s]+", names.strip()):
-            served = [tool for tool in agent.hub.tools() if name in {tool.name, tool.connection.name}]
-            found += served or ([self._function(name)] if name else [])
+        for name in filter(None, re.split(r"[,\s]+", names.strip())):
+            group = agent.groups.get(name) or [tool for tool in agent.hub.tools() if name in {tool.name, tool.connection.name}]
+            found += group or self._functions(name)
         return found
 
-    def _function(self, name: str) -> Any:
+    def _functions(self, name: str) -> list[Any]:
+        """A function of the notebook, or those of a list."""
         first, *rest = name.split(".")
         try:
             thing = self.notebook.user_ns[first]
@@ -144,9 +147,10 @@ class AgentMagics(Magics):
         except (KeyError, AttributeError):
             known = ", ".join(self._toolbox().names) or "none"
             raise SettingError(f"%%agent: no tool named {name!r} in this notebook; there are: {known}") from None
-        if not callable(thing):
+        found = list(thing) if isinstance(thing, (list, tuple)) else [thing]
+        if not all(map(callable, found)):
             raise SettingError(f"%%agent: {name!r} is {type(thing).__name__}, not a function; --tools takes names of functions")
-        return thing
+        return found
 
     # -------------------------------------------------------------------------------------------------- %agent
 

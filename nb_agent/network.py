@@ -1,54 +1,34 @@
-"""Sockets below `transport`: one pooled httpx client, time limits that are kept to the moment, and their errors in one vocabulary.
+"""HTTP below `transport`: one pooled httpx client, time limits that are kept to the moment, and their errors in one vocabulary.
 
 httpx counts a time limit anew for each read and fixes it before the first one, so a run's own limit would be passed by a minute.
-Here the number that httpx carries down to the socket knows when its wait ends (`Allowance`). Waits are cut into slices and names
-are looked up in a thread, so that an interrupt ends each of them on every system. Imports httpx: `transport` imports it late.
+Here the number that httpx carries down to the socket knows when its wait ends (`sockets`). httpx decides on the way: proxies,
+certificates, addresses. The request itself goes straight to the pool that httpx has for that way, since what httpx does around a
+request takes as long as all the rest. Imports httpx: `transport` imports it late.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import ipaddress
 import math
 import os
-import queue
-import socket
-import ssl
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final, Protocol, cast
 
 import httpcore
 import httpx
 
 from nb_agent.errors import ProviderError, TimeLimitError
-from nb_agent.rechunking import Chunks
 from nb_agent.retrying import Waits
+from nb_agent.sockets import SHORTEST, Allowance, Backend, NoSuchNameError
 
-__all__ = ["Watch", "body_of", "broken", "pooled", "request_for", "time_is_up"]
+__all__ = ["FAULTS", "Answer", "Watch", "body_of", "broken", "pooled", "post", "time_is_up"]
 
-#: Seconds that a wait lasts at most before an interrupt is looked for.
-_SLICE: Final = 0.2
-_SHORTEST: Final = 0.01  # seconds: a socket takes 0 for "do not wait"
 _KEPT: Final = 30.0  # seconds that an unused connection is kept: a notebook's next round or cell
-
-
-class Allowance(float):
-    """Seconds that a wait may last when it is given out, and what is left of them later."""
-
-    ends: Callable[[], float]
-
-    @classmethod
-    def of(cls, ends: Callable[[], float], now: float) -> Allowance:
-        """The allowance of a wait that ends at a time which is asked for again before each read."""
-        this = cls(max(_SHORTEST, ends() - now))
-        this.ends = ends
-        return this
 
 
 @dataclass
@@ -80,11 +60,31 @@ class Watch:
 
     def run_is_over(self) -> bool:
         """Whether the run's own limit has passed."""
-        return self.clock() >= self.until - _SHORTEST
+        return self.clock() >= self.until - SHORTEST
 
     def waited(self) -> float:
         """Seconds since the attempt began."""
         return self.clock() - self.began
+
+
+#: What goes wrong on the way, in httpcore's words and in httpx's.
+FAULTS: Final = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+)
+
+
+def _in_httpx_words(error: Exception) -> Exception:
+    """The same fault as httpx calls it, which has a class of the same name for each of httpcore's."""
+    name = next((kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("httpcore")), "")
+    ours: Exception = getattr(httpx, name)(str(error)) if name else error
+    ours.__cause__ = error if name else error.__cause__
+    return ours
 
 
 def broken(error: Exception, watch: Watch, server: str) -> ProviderError:
@@ -92,6 +92,7 @@ def broken(error: Exception, watch: Watch, server: str) -> ProviderError:
 
     ``server`` is the address as it may be shown.
     """
+    error = _in_httpx_words(error)
     if isinstance(error, httpx.TimeoutException):
         return time_is_up(watch, server) if watch.run_is_over() else _too_late(error, watch, server)
     words = str(error) or type(error).__name__
@@ -111,10 +112,10 @@ def time_is_up(watch: Watch, server: str) -> TimeLimitError:
     return TimeLimitError(f"the time limit of the run passed after {server} had been waited for {watch.waited():.1f} s")
 
 
-def body_of(response: httpx.Response, most: int) -> bytes:
+def body_of(response: Answer, most: int) -> bytes:
     """The body of an error answer, as far as it comes and no more than so many bytes: what has come says enough."""
     content = b""
-    with contextlib.suppress(httpx.HTTPError):
+    with contextlib.suppress(*FAULTS):
         for chunk in response.iter_bytes():
             content += chunk
             if len(content) >= most:
@@ -142,7 +143,7 @@ def _unreachable(error: Exception, words: str, server: str) -> ProviderError:
     if isinstance(error, httpx.ProxyError):
         return ProviderError(f"the proxy on the way to {server} refused ({words}); check HTTP_PROXY and NO_PROXY", kind="network")
     words = f"cannot reach {server} ({words}); check the address and whether the server runs"
-    return ProviderError(words, kind="network", retryable=not isinstance(error.__cause__, _NoSuchNameError))
+    return ProviderError(words, kind="network", retryable=not isinstance(error.__cause__, NoSuchNameError))
 
 
 # ------------------------------------------------------------------------------------------------------- the pooled client
@@ -177,7 +178,7 @@ def _client() -> httpx.Client:
     client._cookies = _NoCookies()  # noqa: SLF001  httpx copies the jar that it is given
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001  httpx has no public place for a backend
         with contextlib.suppress(AttributeError):  # without it, limits are as exact as httpx's own
-            transport._pool._network_backend = _Backend()  # type: ignore[union-attr]  # noqa: SLF001  likewise
+            transport._pool._network_backend = Backend()  # type: ignore[union-attr]  # noqa: SLF001  likewise
     atexit.register(client.close)
     return client
 
@@ -189,148 +190,66 @@ class _NoCookies(httpx.Cookies):
         """Keep none."""
 
 
-def request_for(client: httpx.Client, url: str, chunks: Sequence[bytes], headers: dict[str, str], watch: Watch) -> httpx.Request:
-    """A POST request. Not the client's own: that costs twice the time, and sends the cookies of earlier answers along."""
-    headers["content-length"] = str(sum(map(len, chunks)))  # httpx does not know it of a body in chunks
-    ours = _COMMON.get(client) or _COMMON.setdefault(client, {name: client.headers[name] for name in _FROM_CLIENT})
-    return httpx.Request("POST", _parsed(url), headers=ours | headers, content=chunks, extensions={"timeout": watch.limits()})
+class Answer(Protocol):
+    """What comes back: an `httpx.Response`, or as much of one as is needed."""
+
+    @property
+    def status_code(self) -> int:
+        """The status."""
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """The headers."""
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """The body as it comes, unpacked."""
+
+    def close(self) -> None:
+        """Give the connection back, or close it where the body has not come to its end."""
 
 
-_FROM_CLIENT: Final = ("accept-encoding", "user-agent")
-_COMMON: Final[weakref.WeakKeyDictionary[httpx.Client, dict[str, str]]] = weakref.WeakKeyDictionary()
-_parsed: Final = lru_cache(maxsize=64)(httpx.URL)  # a dozen microseconds each
+class _Direct:
+    """An answer that comes straight from httpcore."""
+
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+        self.status_code = response.status
+        self.close = response.close
+
+    @property
+    def headers(self) -> httpx.Headers:
+        return httpx.Headers(self._response.headers)
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        raw, body = self._response.headers, cast("Iterator[bytes]", self._response.stream)
+        if any(name.lower() == b"content-encoding" for name, _ in raw):
+            return httpx.Response(200, headers=raw, content=body).iter_bytes()
+        return filter(None, body)
 
 
-class _Backend(httpcore.SyncBackend):
-    """Connects as httpcore does; a name is looked up where an interrupt can leave the wait for it."""
+def post(client: httpx.Client, url: str, chunks: Sequence[bytes], headers: dict[str, str], watch: Watch) -> Answer:
+    """Send a request; its answer is there as soon as its head has come.
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        fault: Exception = httpcore.ConnectError(f"{host} has no address")
-        for address in _addresses(host, port, timeout):
-            try:
-                return _Stream(super().connect_tcp(address, port, _left(timeout), local_address, socket_options))
-            except httpcore.ConnectError as error:
-                fault = error
-        raise fault
+    Not through the client: that takes twice the time, and would send the cookies of earlier answers along.
+    """
+    pool, place, common = _way(client, url)
+    headers = common | headers | {"content-length": str(sum(map(len, chunks)))}  # httpx does not know it of a body in chunks
+    extensions = {"timeout": watch.limits()}
+    if pool is None:
+        return client.send(httpx.Request("POST", url, headers=headers, content=chunks, extensions=extensions), stream=True)
+    raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+    return _Direct(pool.handle_request(httpcore.Request("POST", place, headers=raw, content=chunks, extensions=extensions)))
 
 
-class _Stream(httpcore.NetworkStream):
-    """A socket whose waits end when their allowance does, and whose answers come in as few chunks as reads."""
+@lru_cache(maxsize=64)
+def _way(client: httpx.Client, url: str) -> tuple[httpcore.ConnectionPool | None, httpcore.URL, dict[str, str]]:
+    """The pool that the client has for an address, the address in httpcore's form, and what every request's head has in it.
 
-    def __init__(self, inner: httpcore.NetworkStream) -> None:
-        self._inner = inner
-        self._chunks = Chunks()
-        self._waiting: list[bytes] = []  # pieces of a request
-        gathers = hasattr(socket.socket, "sendmsg") and inner.get_extra_info("ssl_object") is None
-        self._plain: socket.socket | None = inner.get_extra_info("socket") if gathers else None
-        self.close = inner.close  # type: ignore[method-assign]  # nothing to add
-        self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]  # likewise
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        if self._waiting:  # whoever wrote them ends nothing with an empty piece
-            self._send(timeout)
-        while read := self._read(max_bytes, timeout):
-            if merged := self._chunks.merged(read):
-                return merged
-        return b""
-
-    def _read(self, max_bytes: int, timeout: float | None) -> bytes:
-        if not isinstance(timeout, Allowance):
-            return self._inner.read(max_bytes, timeout)
-        ends = timeout.ends()
-        while True:
-            left = ends - time.monotonic()
-            try:
-                return self._inner.read(max_bytes, max(_SHORTEST, min(_SLICE, left)))
-            except httpcore.ReadTimeout:
-                if left <= _SLICE:
-                    raise
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Pieces wait for the empty one with which httpcore ends a request: one call of the system, and the server wakes once."""
-        if buffer:
-            self._waiting.append(buffer)
-        elif self._waiting:
-            self._send(timeout)
-
-    def _send(self, timeout: float | None) -> None:
-        pieces, self._waiting, sent = self._waiting, [], 0
-        self._chunks.begin()
-        if self._plain is not None:
-            with contextlib.suppress(OSError):  # what does not go at once, and every fault, is httpcore's
-                self._plain.settimeout(0)
-                sent = self._plain.sendmsg(pieces)
-        if sent < sum(map(len, pieces)):
-            self._inner.write(b"".join(pieces)[sent:], _left(timeout))
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        with _cut_at_interrupt(self._inner.get_extra_info("socket")):
-            return _Stream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
-
-
-@contextlib.contextmanager
-def _cut_at_interrupt(plain: socket.socket) -> Iterator[None]:
-    """Ends the connection where a handshake does not: an interrupt leaves it in a half-made object that the traceback keeps."""
-    if isinstance(plain, ssl.SSLSocket):  # to a proxy; it has no twin
-        yield
-        return
-    with plain.dup() as twin:
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(OSError):
-                twin.shutdown(socket.SHUT_RDWR)
-            raise
-
-
-def _left(timeout: float | None) -> float | None:
-    return max(_SHORTEST, timeout.ends() - time.monotonic()) if isinstance(timeout, Allowance) else timeout
-
-
-def _addresses(host: str, port: int, timeout: float | None) -> Iterable[str]:
-    """The addresses of a host. The system's lookup cannot be interrupted, so a thread waits for it and may be left behind."""
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(host)
-        return [host]
-    found: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
-
-    def look_up() -> None:
-        try:
-            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            found.put(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
-        except OSError as error:
-            found.put(error)
-
-    try:
-        threading.Thread(target=look_up, name="nb_agent lookup", daemon=True).start()
-    except RuntimeError:  # no threads here
-        look_up()
-    return _awaited(found, host, timeout)
-
-
-def _awaited(found: queue.SimpleQueue[list[str] | OSError], host: str, timeout: float | None) -> list[str]:
-    while True:
-        left = _left(timeout)
-        try:
-            outcome = found.get(timeout=_SLICE if left is None else min(_SLICE, left))
-        except queue.Empty:
-            if left is not None and left <= _SHORTEST:
-                raise httpcore.ConnectTimeout(f"the name {host} was not found in time") from None
-            continue
-        if isinstance(outcome, OSError):
-            fault = httpcore.ConnectError if outcome.errno == socket.EAI_AGAIN else _NoSuchNameError
-            raise fault(f"{host}: {outcome.strerror or outcome}")
-        return outcome
-
-
-class _NoSuchNameError(httpcore.ConnectError):
-    """Nobody knows an address for the name; asking again would change nothing."""
+    No pool where the client has another kind of transport, and where a name and a password stand in the address, of which httpx
+    makes a header.
+    """
+    parsed = httpx.URL(url)
+    pool = None if parsed.userinfo else getattr(client._transport_for_url(parsed), "_pool", None)  # noqa: SLF001  as above
+    place = httpcore.URL(scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path)
+    common = {name: client.headers[name] for name in ("accept-encoding", "user-agent")}
+    return pool, place, {"host": parsed.netloc.decode("ascii"), **common}

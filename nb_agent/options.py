@@ -35,6 +35,8 @@ def _options() -> _Parser:
     add("--new", action="store_true", help="begin a new conversation")
     add("--max-rounds", type=int, metavar="N", help="requests after which the run stops")
     add("--time-limit", type=float, metavar="SECONDS", help="seconds after which the run stops")
+    add("--token-limit", type=int, metavar="N", help="tokens of all requests and answers, before which the run stops")
+    add("--compaction", metavar="NAMES", help="what is tried where the window is full, such as stub_results,summarise; or off")
     add("--stream", action=argparse.BooleanOptionalAction, default=None, help="ask for the answer piece by piece, or whole")
     add("-p", "--policy", metavar="RULES", help="what needs leave in this cell, such as write=ask,delete_*=refuse")
     add(
@@ -63,7 +65,7 @@ def read(line: str) -> argparse.Namespace:
     if rest:
         what = f"no option named {rest[0]!r}" if rest[0].startswith("-") else f"{' '.join(rest)!r} is no option"
         raise SettingError(f"%%agent: {what}; the prompt goes into the lines below, and %agent help lists the options")
-    for name in ("max_rounds", "time_limit"):
+    for name in ("max_rounds", "time_limit", "token_limit"):
         number = getattr(options, name)
         if number is not None and number <= 0:
             raise SettingError(f"%%agent: --{name.replace('_', '-')} {number} must be above 0")

@@ -27,9 +27,9 @@ from nb_agent.values import chunks
 if TYPE_CHECKING:
     import httpx
 
-    from nb_agent.network import Watch
+    from nb_agent.network import Answer, Watch
 
-__all__ = ["Secret", "Transport", "address"]
+__all__ = ["SHORTEST_KEY", "Secret", "Transport", "address"]
 
 #: Wire format -> the header that carries the key, and what stands before it there.
 _KEYS: Final = {
@@ -43,7 +43,7 @@ _HEADERS: Final = {"anthropic_messages": {"anthropic-version": "2023-06-01"}}
 #: Wire format -> what a server's bare address is completed with.
 _ROOTS: Final = {"gemini_generate": "/v1beta"}
 #: Characters from which on a key is no word of a language.
-_NO_WORD: Final = 16
+SHORTEST_KEY: Final = 16
 #: Wire formats whose vendor's own client adds the version itself, so that people write addresses without it.
 _VERSIONED: Final = frozenset({"anthropic_messages", "gemini_generate"})
 _VERSION: Final = re.compile(r"/v\d\w*$")
@@ -104,7 +104,7 @@ def _has_port(netloc: str) -> bool:
 class _Begun:
     """An answer whose first bytes are there."""
 
-    response: httpx.Response
+    response: Answer
     watch: Watch
     first: bytes
     rest: Iterator[bytes]
@@ -177,15 +177,14 @@ class Transport:
 
     def _begin(self, request: Request, end: float) -> _Begun:
         """Send the request once, and wait for the first bytes of its answer."""
-        from nb_agent.network import Watch, pooled, request_for, time_is_up  # noqa: PLC0415  likewise
+        from nb_agent.network import Watch, pooled, post, time_is_up  # noqa: PLC0415  likewise
 
         watch = Watch(self._waits or Waits(), end, self._clock)
         if watch.run_is_over():
             raise time_is_up(watch, self.server)
         with self._translated(watch), ExitStack() as failing:
             client = self._client = self._client or pooled()  # once: looking for proxies eight times takes its time
-            made = request_for(client, self._url(request.path), chunks(request.body), self._headers(request), watch)
-            response = client.send(made, stream=True)
+            response = post(client, self._url(request.path), chunks(request.body), self._headers(request), watch)
             failing.callback(response.close)
             if response.status_code >= 300:
                 raise self._refused(request, response)
@@ -201,19 +200,17 @@ class Transport:
 
     @contextmanager
     def _translated(self, watch: Watch) -> Iterator[None]:
-        """Errors of httpx as our own, and the key in none of them."""
-        import httpx  # noqa: PLC0415  likewise
-
-        from nb_agent.network import broken  # noqa: PLC0415  likewise
+        """Errors of the way there and back as our own, and the key in none of them."""
+        from nb_agent.network import FAULTS, broken  # noqa: PLC0415  likewise
 
         try:
             yield
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except FAULTS as error:
             ours = broken(error, watch, self.server)
             ours.args = (self._mask(str(ours)),)
             raise ours from None
 
-    def _refused(self, request: Request, response: httpx.Response) -> ProviderError:
+    def _refused(self, request: Request, response: Answer) -> ProviderError:
         """What an answer that is none means."""
         from nb_agent.network import body_of  # noqa: PLC0415  likewise
 
@@ -232,7 +229,7 @@ class Transport:
     def _long_key(self) -> bytes | None:
         """The key, where it is long enough to be no word: local servers take any, and an answer may well have "ollama" in it."""
         key = self._key.reveal().encode() if self._key else b""
-        return key if len(key) >= _NO_WORD else None
+        return key if len(key) >= SHORTEST_KEY else None
 
     def _url(self, path: str) -> str:
         base, _, query = self.base_url.partition("?")
@@ -258,7 +255,7 @@ def _model(request: Request) -> str:
     return str(request.body.get("model") or (found[1] if found else ""))
 
 
-def _redirected(response: httpx.Response, server: str, where: str) -> ProviderError:
+def _redirected(response: Answer, server: str, where: str) -> ProviderError:
     place = f"redirects to {_shown(where)}" if where else f"answered HTTP {response.status_code} with no place to go to"
     words = f"{server} {place}; the key is not sent on to another address: set base_url to the right one"
     return ProviderError(words, kind="not_found", status=response.status_code)

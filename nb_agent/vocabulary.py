@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["VOCABULARIES", "Count", "Vocabulary", "available", "estimate", "measure", "pieces"]
+__all__ = ["VOCABULARIES", "Count", "Vocabulary", "available", "estimate", "last_piece", "measure", "pieces"]
 
 
 class Count(NamedTuple):
@@ -196,6 +196,8 @@ _compiled = lru_cache(re.compile)  # milliseconds that most first counts do not 
 #: Characters encoded at a time. Some versions of tiktoken take time with the square of a run of one kind, or panic on it.
 _LONGEST = 8192
 
+_LAST: Final = 256  # characters at the end of a text that are searched for a gap
+
 #: Where both patterns end a match whatever follows, so that a cut changes no token: after a letter or digit before a space or
 #: punctuation (but an apostrophe, which may begin a contraction), between an ASCII letter and a digit, and after a line's end.
 _GAP: Final = (
@@ -217,6 +219,16 @@ def pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start:end], gap is not None
         start = end
     yield text[start:], True
+
+
+def last_piece(text: str) -> str:
+    """The end of a text, from the last place where a cut changes no token whatever is put behind it.
+
+    >>> last_piece("Answer in one word, please.")
+    '.'
+    """
+    gaps = [gap.start() for gap in _compiled(_GAP).finditer(text, max(len(text) - _LAST, 0))]
+    return text[gaps[-1] :] if gaps else text[-_LONGEST:]
 
 
 # ------------------------------------------------------------------------------------------------- estimating

@@ -7,9 +7,12 @@ import threading
 import pytest
 from scripted import answers, said
 
-from nb_agent import Agent, Run, tokens, tool
+from nb_agent import Agent, Run, mock, options, tokens, tool
 from nb_agent.errors import ProviderError, SettingError, ToolDefinitionError
-from nb_agent.events import Delta, RequestReady, ToolAsked, ToolDone
+from nb_agent.events import Delta, RequestReady, RunEnded, ToolAsked, ToolDone
+from nb_agent.messages import Message, Text, ToolResult
+from nb_agent.mock.models import Model
+from nb_agent.run import counted
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -198,7 +201,57 @@ def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch):
             sys.setprofile(before)
         return len(counted) / (rounds + 1)
 
+    monkeypatch.setitem(mock.MODELS, "mock", Model(window=1_000_000))  # compaction has a test of its own
     assert calls_of(60) < 1.05 * calls_of(10)
+
+
+def reported(body, read, written):
+    return body | {"usage": {"prompt_tokens": read, "completion_tokens": written}}
+
+
+def test_a_run_stops_before_the_request_that_would_pass_its_limit_on_tokens(monkeypatch):
+    call = reported(said("", ("get_weather", '{"city": "Berlin"}')), 90, 10)
+    sent = answers(monkeypatch, call, call, call, said("done"))
+    run = Agent(tools=[get_weather], token_limit=300).run("What is the weather in Berlin?")
+    last = [event for event in run.events if isinstance(event, RequestReady)][-1]
+    asked = counted(last.request, "mock")["total"]
+    assert (run.reason, len(sent)) == ("token_limit", 2)
+    assert run.error == f"200 tokens used, {asked} in the next request; the limit is 300"
+    assert [message.role for message in run.messages][-2:] == ["assistant", "tool"]
+    assert "Allow more tokens" in str(run)
+
+
+def test_a_limit_on_tokens_goes_by_what_is_counted_where_nothing_is_reported(monkeypatch):
+    sent = answers(monkeypatch, *[said("", ("get_weather", '{"city": "Berlin"}'))] * 9)
+    run = Agent(tools=[get_weather]).run("What is the weather in Berlin?", token_limit=300)
+    assert (run.reason, run.usage) == ("token_limit", None)
+    assert 1 < len(sent) < 4
+
+
+def test_a_run_stops_before_the_request_that_would_pass_its_limit_on_cost(monkeypatch):
+    call = reported(said("", ("get_weather", '{"city": "Berlin"}')), 90, 10)
+    answers(monkeypatch, call, call, call)
+    agent = Agent(tools=[get_weather], cost_limit=2.5, price=lambda usage, model: (usage.total_tokens or 0) / 100)
+    run = agent.run("What is the weather in Berlin?")
+    assert run.reason == "cost_limit"
+    assert run.error.startswith("2 spent, 1.")
+    assert isinstance(run.events[-1], RunEnded)
+
+
+def test_a_limit_that_cannot_be_kept_is_said_before_anything_is_sent(monkeypatch):
+    sent = answers(monkeypatch)
+    with pytest.raises(SettingError, match=r"cost_limit=2 cannot be kept: no price is known for 'mock'; use token_limit instead"):
+        Agent(cost_limit=2).run("hi")
+    with pytest.raises(SettingError, match=r"token_limit=0 must be above 0; leave it out for no limit"):
+        Agent().run("hi", token_limit=0)
+    assert sent == []
+
+
+def test_the_line_of_a_cell_sets_the_limit_on_tokens_and_the_compaction():
+    chosen = options.read("--token-limit 5000 --compaction stub_results,summarise")
+    assert (chosen.token_limit, chosen.compaction) == (5000, "stub_results,summarise")
+    with pytest.raises(SettingError, match=r"--token-limit 0 must be above 0"):
+        options.read("--token-limit 0")
 
 
 def test_no_view_of_an_agent_or_its_runs_shows_the_key(tmp_path):
@@ -247,3 +300,45 @@ def test_a_huge_result_is_cut_so_that_it_does_not_fill_the_window(monkeypatch, c
 def test_a_script_prints_nothing(capsys):
     Agent(tools=[get_weather]).run("What is the weather in Berlin?")
     assert capsys.readouterr() == ("", "")
+
+
+def find_customer(name: str) -> str:
+    """Find a customer of the shop by name."""
+    return f"customer {name}"
+
+
+def test_groups_of_tools_are_offered_all_or_by_name_or_by_a_route():
+    agent = Agent(tools={"weather": [get_weather], "shop": [find_customer]})
+
+    def offered(**options):
+        return [tool["function"]["name"] for tool in agent.run("Hello", **options).requests[0].body.get("tools", [])]
+
+    assert offered() == ["get_weather", "find_customer"]
+    assert offered(tools="shop") == ["find_customer"]
+    assert offered(tools="get_weather") == ["get_weather"]
+    agent.route = lambda prompt, sets: [sets.names[1]]
+    assert offered() == ["find_customer"]
+    assert offered(tools="weather shop") == ["get_weather", "find_customer"]
+    with pytest.raises(SettingError, match="the groups are: weather, shop"):
+        offered(tools="weathr")
+
+
+def test_more_tools_than_a_model_can_tell_apart_are_said_at_the_request():
+    def named(number):
+        def look(city: str) -> str:
+            """Look."""
+            return city
+
+        return tool(look, name=f"look_{number}")
+
+    run = Agent(tools=[named(number) for number in range(31)]).run("Hello")
+    assert "31 tools are offered" in run.state["rounds"][0]["request"]["notices"][0]
+
+
+def test_a_conversation_can_be_checked_before_it_is_sent():
+    agent = Agent(wire="anthropic_messages")
+    assert agent.check("Hello") == ()
+    agent._history = (Message("tool", (ToolResult("c9", "f", (Text("x"),)),)),)
+    findings = agent.check("Hello")
+    assert [finding.place for finding in findings] == [0]
+    assert "c9" in findings[0].what

@@ -8,7 +8,7 @@ import pytest
 from nb_agent import Agent, ToolError, tool
 from nb_agent.cli import main
 from nb_agent.lessons import demo, execute
-from nb_agent.lessons.checks import WRITE_HERE, calls_in, check, is_open, results_in, rounds_in, written_history
+from nb_agent.lessons.checks import WRITE_HERE, calls_in, check, findings_in, is_open, results_in, rounds_in, written_history
 
 # ------------------------------------------------------------------------------------------------- the demo
 
@@ -148,6 +148,22 @@ def test_an_open_exercise_is_not_solved_yet_and_not_wrong(capsys):
         check("the claim", answer, lambda _: 1 / 0)
     check("the claim", results_in(unfinished), [42])
     assert capsys.readouterr().out == "○ not solved yet: the claim\n" * 7
+
+
+def test_a_tool_is_open_while_nobody_has_described_it_and_then_the_clinic_speaks(capsys):
+    def made(text):
+        def get_fee(weight: float) -> float: ...
+
+        get_fee.__doc__ = text
+        return tool(get_fee)
+
+    check("the clinic is content", findings_in(made("...\n\nArgs:\n    weight: ...")), [])
+    check("the clinic is content", findings_in(made("Fee of a parcel.\n\nArgs:\n    weight: weight")), [])
+    check("the clinic is content", findings_in(made("Fee of a parcel.\n\nArgs:\n    weight: how heavy it is, in kilograms")), [])
+    opened, wrong, what, right = capsys.readouterr().out.splitlines()
+    assert opened.startswith("○")
+    assert (wrong[0], right[0]) == ("✗", "✓")
+    assert "weight: 'weight' only repeats its name" in what
 
 
 # ------------------------------------------------------------------------------------------------- running notebooks

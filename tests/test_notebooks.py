@@ -19,7 +19,7 @@ from nb_agent import Run
 from nb_agent.lessons import execute
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
-NAMES = ["00_tour", "01_one_tool", "02_parallel_tools", "03_dependent_tools", "04_file_task", "05_mcp"]
+NAMES = ["00_tour", "01_one_tool", "02_parallel_tools", "03_dependent_tools", "04_file_task", "05_mcp", "06_safety", "07_clinic"]
 
 #: Seconds that a notebook may take from the start of its kernel to its end: the promise is ten on a machine that does nothing else.
 #: Here other tests run beside it, which has been seen to triple the time, so that only what is far off fails.
@@ -47,6 +47,23 @@ def track_parcel(tracking_code: str) -> dict:
 ''',
     "04_file_task": "%%agent --new -o mine\nRead CHANGELOG.md and find the *.yaml files. Then write a summary to overview.md.",
     "05_mcp": "%%agent --new -o mine\nWho are the users U-1003 and U-1008?",
+    "06_safety": """
+def rule(name, arguments):
+    if name != "reserve_stock":
+        return None
+    return "go" if arguments["quantity"] <= 10 else "ask"
+""",
+    "07_clinic": '''
+@tool(tier="read")
+def get_fee(weight: float, country: str) -> dict:
+    """What it costs to send a parcel to a country, in euros.
+
+    Args:
+        weight: weight of the parcel in kilograms
+        country: name of the country, e.g. Norway
+    """
+    return {"weight": weight, "country": country, "fee": round(4 + 1.5 * weight, 2), "currency": "EUR"}
+''',
 }
 #: What comes close and is wrong.
 MISTAKES = {
@@ -56,6 +73,8 @@ MISTAKES = {
     "03_dependent_tools": SOLUTIONS["03_dependent_tools"].replace("PARCELS[tracking_code]", "'lost'"),
     "04_file_task": "%%agent --new -o mine\nRead CHANGELOG.md",
     "05_mcp": "%%agent --new -o mine\nWho is the user U-1003?",
+    "06_safety": "def rule(name, arguments):\n    return 'go'",
+    "07_clinic": SOLUTIONS["07_clinic"].replace(", e.g. Norway", ""),
 }
 
 #: Put before everything in a copy: nothing leaves the machine.

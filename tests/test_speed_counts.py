@@ -6,7 +6,7 @@ import threading
 import httpcore
 import pytest
 
-from nb_agent import network
+from nb_agent import sockets
 
 HEAD, BODY = b"POST / HTTP/1.1\r\n\r\n", [b"a" * 70_000, b"b" * 300_000, b"c" * 20]
 
@@ -45,7 +45,7 @@ def connection(request):
             got.append(file.read(size))
 
     with ours, theirs:
-        yield network._Stream(inner), inner, received, got
+        yield sockets._Stream(inner), inner, received, got
 
 
 def test_a_request_in_pieces_arrives_whole_though_the_socket_takes_a_part_at_a_time(connection):

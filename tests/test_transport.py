@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from nb_agent import network
+from nb_agent import network, sockets
 from nb_agent.errors import ProviderError, SettingError, TimeLimitError
 from nb_agent.events import Waiting
 from nb_agent.messages import Request
@@ -495,7 +495,7 @@ def test_connections_are_kept_and_shared_by_all_threads(monkeypatch):
 
 def test_our_own_sockets_are_in_use():
     client = network.pooled()
-    assert isinstance(client._transport._pool._network_backend, network._Backend)
+    assert isinstance(client._transport._pool._network_backend, sockets.Backend)
 
 
 def test_a_server_on_this_machine_is_reached_past_a_proxy(monkeypatch):

@@ -60,10 +60,12 @@ class Masks:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     patterns: tuple[Pattern, ...] = PATTERNS["keys"]
     _forms: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _hints: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         forms = {form for secret in self.secrets for form in _forms(secret.strip())}
         object.__setattr__(self, "_forms", tuple(sorted(forms, key=len, reverse=True)))
+        object.__setattr__(self, "_hints", tuple({hint: None for pattern in self.patterns for hint in pattern.hints}))
 
     @classmethod
     def of(cls, *sets: str | Mapping[str, str], secrets: Iterable[str] = ()) -> Masks:
@@ -103,12 +105,15 @@ class Masks:
     def covered(self, text: str) -> Covered:
         """The text with marks in the place of secrets, and their number."""
         counts: dict[str, int] = {}
+        if not text:
+            return Covered(text, counts)
         if present := [form for form in self._forms if form in text]:
             regex = "|".join(re.escape(form) if len(form) >= _NO_WORD else rf"(?<!\w){re.escape(form)}(?!\w)" for form in present)
             text = self._outside(Pattern("secret", regex), text, counts)
         lower = text.lower()
+        hinted = {hint for hint in self._hints if hint in lower}
         for pattern in self.patterns:
-            if pattern.may_match(text, lower):
+            if pattern.may_match(text, hinted):
                 text = self._outside(pattern, text, counts)
         return Covered(text, counts)
 

@@ -42,9 +42,9 @@ class Pattern:
     real: Check | None = None
     scout: str = ""
 
-    def may_match(self, text: str, lower: str) -> bool:
-        """Whether the expression is worth trying: most texts hold nothing of most kinds."""
-        if self.hints and not any(hint in lower for hint in self.hints):
+    def may_match(self, text: str, hinted: set[str]) -> bool:
+        """Whether the expression is worth trying: most texts hold nothing of most kinds. ``hinted`` are the hints that are in it."""
+        if self.hints and hinted.isdisjoint(self.hints):
             return False
         return not self.scout or compiled(self.scout).search(text) is not None
 
@@ -67,12 +67,15 @@ _EMPTY: Final = r"""(?ix) [\W_]* | x+ | \.{3}.* | <.* | \$?\{.* | \$\(.* | (?-i:
     | optional.* | required | missing | invalid | empty | unset | set | yes | no | hidden | redacted | masked | wrong
     | incorrect | expired | changed | unchanged | default | unknown | disabled | enabled | needed | include | same-origin | omit
     | (?:[\w.-]*[_.-]|my|the|(?-i:[a-z]+(?=[A-Z])))?(?:password|passwd|passphrase|secret|token|credential|api[_-]?key)s?
-    (?:[_-]?(?:here|value|file|id|name))?"""
+    (?:[_-]?(?:here|value|file|id|name|hash|str|bytes|field|input|env|var))?"""
 _HOLDERS: Final = (  # of a variable, a flag, an element
-    r"(?i).*(?:token|secret|password|passwd|passphrase|[_-]pass|[_-]pwd|credentials?|[_-]pat|[_-]auth|signature|sig)(?:_base)?|.*[_-]key|key"
+    r"(?i).*(?:token|secret|password|passwd|passphrase|[_-]pass|[_-]pwd|credentials?|[_-]pat|[_-]auth|signature|sig)|.*[_-]key(?:_base)?|key"
     r"|(?:.*\W)?(?:api|access|private|secret)key"
 )
-_CODE: Final = r"(?is)(?:[a-z_]+(?:\.[a-z_]+)+|pw|pwd|pass|tok|key|creds?|user|args?|self)[^\w]?|[a-z_.]+[\[(].*"
+_CODE: Final = (
+    r"(?is)(?:[a-z_]+(?:\.[a-z_]+)+|pw|pwd|pass|tok|key|creds?|user(?:name)?|args?|self|\w+(?:bytes|(?-i:Key|Type)))\W?"
+    r"|(?:[a-z_]+|[a-z]\w*(?:\.[a-z_]\w*)+)[\[(].*"
+)
 #: Before ``key`` and ``pass``: what makes it one that opens something.
 _BEFORE_KEY: Final = (
     r"(?i)(?:api|access|account|auth|encryption|signing|master|shared|subscription|secret|private|storage|service|admin|app)[_ -]?$"
@@ -99,6 +102,7 @@ def is_empty(value: str) -> bool:
     return compiled(_EMPTY).fullmatch(value) is not None
 
 
+@functools.lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether a variable, a flag or an element of that name holds something secret."""
     return compiled(_HOLDERS).fullmatch(name) is not None
@@ -124,6 +128,8 @@ def _is_value(value: str, match: re.Match[str], *, sure: bool = True, shortest: 
         return True  # in a query nothing else is written like that
     sure = sure and sign != "" and not sign[0].isalpha()  # "the password is": rather "required" than one
     if match["quote"]:
+        if re.match(r"[\s,)]|[%+][ (]", value):  # the quote closed a text, such as a prompt for the password
+            return False
         return _mixed(value) or (sure and (after in "\\\"'`" or " " not in value))
     if not name.isupper() and compiled(_CODE).fullmatch(value + after):
         return False
@@ -138,7 +144,13 @@ def _is_password(value: str, match: re.Match[str]) -> bool:
 
 
 def _is_token(value: str, match: re.Match[str]) -> bool:
-    return match["sign"] != " " and _is_value(value, match, sure=False, shortest=4) and not compiled(_PLACE).search(before(match))
+    long = len(value) >= 8 or match["sign"] == "="
+    return (
+        long
+        and match["sign"] != " "
+        and _is_value(value, match, sure=False, shortest=4)
+        and not compiled(_PLACE).search(before(match))
+    )
 
 
 def _is_api_key(value: str, match: re.Match[str]) -> bool:

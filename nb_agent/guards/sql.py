@@ -46,6 +46,9 @@ _PRAGMAS: Final = {
     **dict.fromkeys(("table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list"), True),
     **dict.fromkeys(("table_list", "data_version", "page_size"), False),  # full-text tables ask for the last two
 }
+#: Virtual tables that are always there, and views and virtual tables of a file that are looked at.
+_BUILT_IN: Final = ("json_each", "json_tree", *(f"pragma_{name}" for name in _PRAGMAS))
+_MOST_WOKEN: Final = 200
 #: What SQLite calls a failure -> our code, and what the model is told.
 _FAILURES: Final = {
     "SQLITE_AUTH": ("sql_not_allowed", "only reading is allowed here ({text}); write one SELECT"),
@@ -107,12 +110,12 @@ class ReadOnlyDatabase:
         most = self.most if most is None else most
         ends = time.monotonic() + self.seconds
         try:
-            with _opened(self.path, self.seconds) as connection:
+            with _opened(self.path, sql, self.seconds) as connection:
                 connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS)
                 cursor = connection.execute(sql, values)
                 columns = tuple(column[0] for column in cursor.description or ())
                 found = cursor.fetchmany(most + 1)
-        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:  # a null
+        except (sqlite3.Error, sqlite3.Warning, OSError, ValueError, OverflowError) as error:  # a null
             if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT" and time.monotonic() <= ends:
                 raise KeyboardInterrupt from None  # only a signal ends it before its time; sqlite3 swallows what a handler raises
             raise _failure(error, self.seconds) from None
@@ -132,7 +135,7 @@ def _file(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _opened(path: Path, seconds: float) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path, sql: str, seconds: float) -> Iterator[sqlite3.Connection]:
     uri = f"{path.as_uri()}?mode=ro{'&immutable=1' if _is_still(path) else ''}"  # as_uri writes ?, # and % as %3F, %23, %25
     with closing(sqlite3.connect(uri, uri=True, timeout=seconds, isolation_level=None)) as connection:
         connection.execute("PRAGMA query_only = ON")
@@ -140,7 +143,7 @@ def _opened(path: Path, seconds: float) -> Iterator[sqlite3.Connection]:
         for limit, most in _LIMITS.items():
             connection.setlimit(limit, most)
         connection.text_factory = lambda content: content.decode("utf-8", "replace")  # a file may hold anything
-        _wake(connection)
+        _wake(connection, sql)
         connection.set_authorizer(_authorize)
         yield connection
 
@@ -151,11 +154,14 @@ def _is_still(path: Path) -> bool:
         return file.read(20)[18:] == b"\x02\x02" and not path.with_name(f"{path.name}-wal").exists()  # fileformat2.html, 1.3
 
 
-def _wake(connection: sqlite3.Connection) -> None:
+def _wake(connection: sqlite3.Connection, sql: str) -> None:
     """Let virtual tables set themselves up before the authorizer is there: it cannot tell their own statements from the model's."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'create virtual table%' LIMIT 50").fetchall()
-    pragmas = [f"pragma_{name}" for name in _PRAGMAS]
-    for name in [*(name for (name,) in found), "json_each", "json_tree", *pragmas]:
+    found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'create virtual table%'")
+    text, names = sql.lower(), []
+    for kind, name, written in found.fetchmany(_MOST_WOKEN):
+        text += written.lower() if kind == "view" else ""
+        names += [] if kind == "view" else [name]
+    for name in [*names, *(name for name in _BUILT_IN if name in text)]:
         with suppress(sqlite3.Error):  # its module is not part of this build
             connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 0")  # noqa: S608  a quoted name
 

@@ -23,12 +23,14 @@ _WHOLE: Final = re.compile(rf'<{_NAME} mark="(\w+)" source="([^"\n]*)">\n([^\n]*
 
 #: What opens a mark or a token, and what stands in its place when it is defused, which opens none.
 _OPENERS: Final = {"<": "‹", "＜": "‹", "﹤": "‹", "〈": "‹", "⟨": "‹", "[": "⁅", "［": "⁅"}
-_OPENER: Final = re.compile(f"[{re.escape(''.join(_OPENERS))}]")
-#: Between two letters nobody sees these: white space, what has no width, directions, selectors, tags; JSON's ``\/`` has a backslash.
-_UNSEEN: Final = re.compile(
+#: Between two letters nobody sees these: white space, what has no width, directions, selectors, tags; JSON writes ``\/``.
+_UNSEEN_SET: Final = (
     r"[\s\\\x00-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
-    r"\ufeff\uffa0\U000e0000-\U000e0fff]+"
+    r"\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
+_UNSEEN: Final = re.compile(f"{_UNSEEN_SET}+")
+#: An opener with something behind it that a mark or token may begin with; a number or a closing bracket is looked at no further.
+_OPENER: Final = re.compile(rf"[{re.escape(''.join(_OPENERS))}](?={_UNSEEN_SET}*+[/|a-zA-Z\x80-\U0010ffff])")
 #: Letters of other scripts that look like ours, after `unicodedata` has taken out full-width and other forms.
 _TWINS: Final = str.maketrans("аαеіıӏоοрρѕтτυ⁄∕∣│¦‐‑–—▁", "aaeiilooppsttu//|||_____")
 #: Letters that are looked at behind an opener; the longest token has fewer.

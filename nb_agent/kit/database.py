@@ -15,21 +15,19 @@ from nb_agent.values import JSON
 
 __all__ = ["Database", "database_tools"]
 
-#: Characters of one value, and of all values of one result, that a model gets.
+#: Characters of one value, and of all values of one result, that a model gets. More would be cut where a row is not whole.
 MOST_LETTERS: Final = 2_000
-MOST_TOGETHER: Final = 15_000
-#: Tables that are listed, and columns of all of them together.
+MOST_TOGETHER: Final = 8_000
+#: Tables that are listed, and columns of each.
 MOST_TABLES: Final = 100
-MOST_COLUMNS: Final = 2_000
+MOST_COLUMNS: Final = 100
 
-#: Tables and views with their columns; what full-text and other virtual tables keep for themselves is left out.
-_TABLES: Final = """
-    SELECT listed.name, listed.type, found.name, found.type
-    FROM pragma_table_list AS listed JOIN pragma_table_xinfo(listed.name) AS found
-    WHERE listed.schema = 'main' AND listed.type IN ('table', 'view', 'virtual') AND listed.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-        AND found.hidden <> 1
-    ORDER BY listed.name, found.cid
+#: Tables and views; what full-text and other virtual tables keep for themselves is left out.
+_TABLES: Final = r"""
+    SELECT name, type FROM pragma_table_list
+    WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name
 """
+_COLUMNS: Final = "SELECT name, type FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid"  # 1: hidden, of a virtual table
 
 
 def database_tools(path: str | os.PathLike[str], *, seconds: float = MOST_SECONDS, rows: int = MOST_ROWS) -> list[Tool]:
@@ -59,15 +57,10 @@ class Database:
     @tool(tier="read")
     def list_tables(self) -> JSON:
         """List the tables of the database, each with its columns and how many rows it has. Call it before you write a query."""
-        found = self._file.query(_TABLES, most=MOST_COLUMNS)
-        tables: dict[str, JSON] = {}
-        for table, kind, column, declared in found.rows:
-            entry = tables.setdefault(table, {"table": table, "kind": kind, "columns": {}})
-            entry["columns"][column] = declared
-        shown = list(tables.values())[:MOST_TABLES]
-        self._count(shown)
-        more = {"note": "there are more tables or columns than are listed here"} if found.more or len(tables) > len(shown) else {}
-        return {"tables": shown, **more}
+        found = self._file.query(_TABLES, most=MOST_TABLES)
+        tables: list[JSON] = [self._told(name, kind) for name, kind in found.rows]
+        self._count(tables)
+        return {"tables": tables, **({"note": f"only the first {MOST_TABLES} tables are listed"} if found.more else {})}
 
     @tool(tier="read")
     def query_database(self, sql: str) -> JSON:
@@ -86,12 +79,20 @@ class Database:
             )
         return answer
 
+    def _told(self, name: str, kind: str) -> JSON:
+        try:
+            columns = self._file.query(_COLUMNS, (name,), most=MOST_COLUMNS)
+        except ToolError as error:  # a view on a table that is gone
+            return {"table": name, "kind": kind, "error": str(error)}
+        more = {"note": f"only the first {MOST_COLUMNS} columns are listed"} if columns.more else {}
+        return {"table": name, "kind": kind, "columns": dict(columns.rows), **more}
+
     def _count(self, tables: list[JSON]) -> None:
         """Add how many rows each has; from the first on that takes too long they are left out."""
         for entry in tables:
             try:
                 counted = self._file.query(f"SELECT count(*) FROM {quoted(entry['table'])}")  # noqa: S608  a quoted name
-            except ToolError as error:  # a view may be broken
+            except ToolError as error:
                 if error.code == "sql_timeout":
                     return
             else:

@@ -1,7 +1,7 @@
 """Exercises that check themselves: `check` says ✓, ✗ with what is wrong, or that it is not solved yet; it never raises.
 
-The small readers (`calls_in`, `results_in`, `rounds_in`, `written_history`) take a run apart for a lesson. Unlike a test nothing
-here stops a notebook: Run All goes through, solved or not.
+The small readers (`calls_in`, `results_in`, `rounds_in`, `written_history`) take a run apart for a lesson, `findings_in` a tool.
+Unlike a test nothing here stops a notebook: Run All goes through, solved or not.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
 
+from nb_agent.clinic import lint
 from nb_agent.events import ReplyDone, RunStarted, ToolDone
 from nb_agent.messages import Message
 from nb_agent.run import Run
+from nb_agent.tools.schema import Tool
 
-__all__ = ["WRITE_HERE", "Asked", "calls_in", "check", "is_open", "results_in", "rounds_in", "written_history"]
+__all__ = ["WRITE_HERE", "Asked", "calls_in", "check", "findings_in", "is_open", "results_in", "rounds_in", "written_history"]
 
 #: How the prompt of an exercise begins while nobody has written one.
 WRITE_HERE: Final = "Your prompt goes here"
@@ -108,6 +110,13 @@ def results_in(run: Any, round: int | None = None) -> Any:  # noqa: A002  see ca
 def rounds_in(run: Any) -> Any:
     """How many requests a run sent; `...` for an open exercise."""
     return ... if is_open(run) else len(run.requests)
+
+
+def findings_in(tool: Tool) -> Any:
+    """What the clinic has to say about a tool, a line each; `...` for a tool that nobody has described yet."""
+    if is_open(tool.description):
+        return ...
+    return [f"{finding.parameter or finding.tool}: {finding.reason}" for finding in lint(tool)]
 
 
 def written_history(messages: tuple[Message, ...]) -> str:

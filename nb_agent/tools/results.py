@@ -19,7 +19,7 @@ from nb_agent.tools.cutting import Draft, Lines, Tree, cut, fitted, needed, shar
 from nb_agent.tools.pictures import UnreadableError, figure_of, fitting, picture_of, pixels, release
 from nb_agent.tools.plain import Plain, draft_of
 
-__all__ = ["MOST_TOKENS", "Made", "cut", "to_parts"]
+__all__ = ["MOST_TOKENS", "Made", "cut", "longest", "to_parts"]
 
 #: Tokens of one result that a model gets.
 MOST_TOKENS: Final = 5_000
@@ -27,6 +27,11 @@ MOST_TOKENS: Final = 5_000
 MOST_PICTURES: Final = 20
 #: Texts of one result that are cut each by itself; more are cut as one.
 _MOST_TEXTS: Final = 8
+
+
+def longest(window: int | None) -> int:
+    """Tokens of a result that a model with this context window gets: none may fill half of a small one."""
+    return MOST_TOKENS if window is None else min(MOST_TOKENS, window // 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,14 +33,20 @@ class ToolSets:
 
     Args:
         sets: tools, or functions that are made into tools, by the name of their group.
+        others: tools that are in no group.
+
+    Attributes:
+        all: all tools, each once.
 
     Raises:
         ToolDefinitionError: see `Toolbox`.
     """
 
-    def __init__(self, sets: Mapping[str, Iterable[AnyTool | Callable[..., Any]]]) -> None:
+    def __init__(
+        self, sets: Mapping[str, Iterable[AnyTool | Callable[..., Any]]], others: Iterable[AnyTool | Callable[..., Any]] = ()
+    ) -> None:
         self._sets = {name: Toolbox(tools) for name, tools in sets.items()}
-        self.all = Toolbox(self)
+        self.all = Toolbox([*self, *others])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ holds no key (no event does), and request bodies stand in it once: each as what 
 The state::
 
     version, prompt, model, wire, mock, window (tokens or null)
-    rounds: [{number,
-              request: {path, bytes, change (see deltas; against {} in round 1), notices: [text], tokens: null or
+    rounds: [{number, purpose ("summary" where the answer is no part of the conversation),
+              compacted: [{strategy, before, after (tokens), what: [text]}]      the request is shorter than the conversation
+              request: {path, bytes, change (see deltas; against {} in round 1), notices: [text],
+                        weights: {key: tokens of what is new under it (see nodes.weighed)}, tokens: null or
                         {parts: {part: tokens}, tools: {name: tokens}, messages: [tokens], total, exact, encoding}},
               retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
               live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
@@ -28,9 +30,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from nb_agent import events
+from nb_agent import events, vocabulary
 from nb_agent.deltas import delta
 from nb_agent.messages import Image, Message, Request, Thinking, ToolResult
+from nb_agent.nodes import weighed
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
 
@@ -81,6 +84,7 @@ class Fold:
         self.state |= {"rounds": [], "ending": None}
         self._count = count
         self._body: JSON = {}
+        self._compacted: list[JSON] = []  # of the request that comes next
 
     def apply(self, event: events.Event) -> list[Change]:
         """Take one event in; what it changes in the state is returned, and already carried out."""
@@ -94,16 +98,27 @@ class Fold:
 
     def _request(self, event: events.RequestReady) -> list[Change]:
         request = event.request
+        change = delta(self._body, request.body)
+        tokens = self._count(request, self.state["model"]) if self._count else None
         shown = {
             "path": request.path,
             "bytes": len(request.content),
-            "change": _capped(delta(self._body, request.body)),
+            "change": _capped(change),
             "notices": _capped(list(event.notices)),
-            "tokens": self._count(request, self.state["model"]) if self._count else None,
+            "weights": _weights(change, tokens),
+            "tokens": tokens,
         }
         self._body = request.body
-        begun = {"number": event.number, "request": shown, "retries": [], "live": None, "reply": None, "calls": []}
+        begun = {"number": event.number, "purpose": event.purpose, "request": shown, "compacted": []}
+        begun |= {"retries": [], "live": None, "reply": None, "calls": []}
+        if not event.purpose:
+            begun["compacted"], self._compacted = self._compacted, []
         return [["set", ["rounds", len(self.state["rounds"])], begun]]
+
+    def _shortened(self, event: events.Compacted) -> list[Change]:
+        shown = {"strategy": event.strategy, "before": event.before, "after": event.after, "what": _capped(list(event.what))}
+        self._compacted.append(shown)
+        return []
 
     def _retrying(self, event: events.Retrying) -> list[Change]:
         shown = {"reason": _capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
@@ -178,6 +193,7 @@ class Fold:
 
 _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
     events.RunStarted: Fold._started,  # noqa: SLF001  the table of the class just above
+    events.Compacted: Fold._shortened,  # noqa: SLF001
     events.RequestReady: Fold._request,  # noqa: SLF001
     events.Retrying: Fold._retrying,  # noqa: SLF001
     events.Delta: Fold._delta,  # noqa: SLF001
@@ -186,6 +202,13 @@ _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
     events.ToolDone: Fold._done,  # noqa: SLF001
     events.RunEnded: Fold._ended,  # noqa: SLF001
 }
+
+
+def _weights(change: JSON, tokens: JSON | None) -> JSON:
+    """What the nodes of the new part of a body cost, where its tokens are counted at all."""
+    if tokens is None or not vocabulary.available(tokens["encoding"]):
+        return {}
+    return {key: weighed(value, tokens["encoding"]) for key, value in change.get("new", {}).items()}
 
 
 #: What is not known of a call before it has ended.

@@ -177,7 +177,9 @@ def _bar(number: int, tokens: JSON, used: list[str], most: int) -> str:
 def _round(state: JSON, place: int, body: JSON) -> str:
     entry = state["rounds"][place]
     reply = entry["reply"]
-    parts = [f"<h4>Round {entry['number']}</h4>", _request(state, place, body)]
+    purpose = f", for a {_text(entry['purpose'])}" if entry["purpose"] else ""
+    parts = [f"<h4>Round {entry['number']}{purpose}</h4>", _list([words.compacted(cut) for cut in entry["compacted"]])]
+    parts.append(_request(state, place, body))
     parts.append(_list([words.waited(retry) for retry in entry["retries"]]))
     if reply:
         parts.append(_reply(entry["number"], reply))

@@ -10,6 +10,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Generator
+from dataclasses import asdict
 from typing import Any, Final
 
 from nb_agent import events, loop
@@ -111,23 +112,22 @@ class _Lines:
 
     def __init__(self) -> None:
         self._in_line = False
+        self._aside = False  # what comes is a summary, and no answer
 
     def observe(self, event: events.Event) -> None:
-        if isinstance(event, events.RunStarted) and event.mock:
-            self._say(f"[mock model {event.model}]")
-        elif isinstance(event, events.Delta):
-            self._write("".join(piece.text for piece in event.pieces if piece.kind == "text" and not piece.choice))
-        elif isinstance(event, events.ReplyDone) and not self._in_line and event.reply.message.text:
-            self._write(event.reply.message.text)  # it did not come piece by piece
-        elif isinstance(event, events.Retrying):
-            self._say(f"[{text.waited({'reason': event.reason, 'seconds': event.seconds, 'attempt': event.attempt})}]")
-        elif isinstance(event, events.ToolAsked):
-            self._say(f"→ {event.call.name}({event.call.arguments})")
-        elif isinstance(event, events.ToolDone):
-            words = " ".join(event.result.text.split())
-            self._say(f"{'✗' if event.result.failed else '←'} {words[:200]}{' …' if len(words) > 200 else ''}")
-        elif isinstance(event, events.RunEnded) and event.reason != "stop":
-            self._say(f"[{event.reason}: {events.ENDINGS[event.reason]}]")
+        if isinstance(event, events.RequestReady):
+            self._aside = bool(event.purpose)
+        elif isinstance(event, events.Delta | events.ReplyDone):
+            if not self._aside:
+                self._write(self._spoken(event))
+        elif words := _line(event):
+            self._say(words)
+
+    def _spoken(self, event: events.Delta | events.ReplyDone) -> str:
+        """What is new of the answer; of a whole reply its text, where it did not come piece by piece."""
+        if isinstance(event, events.ReplyDone):
+            return "" if self._in_line else event.reply.message.text
+        return "".join(piece.text for piece in event.pieces if piece.kind == "text" and not piece.choice)
 
     def _write(self, words: str) -> None:
         if words:
@@ -143,3 +143,23 @@ class _Lines:
         if self._in_line:
             sys.stdout.write("\n")
             self._in_line = False
+
+
+def _line(event: events.Event) -> str:
+    """The line of a terminal that an event gets, where it gets one."""
+    line = ""
+    match event:
+        case events.RunStarted(mock=True):
+            line = f"[mock model {event.model}]"
+        case events.Compacted():
+            line = f"[{text.compacted(asdict(event))}]"
+        case events.Retrying():
+            line = f"[{text.waited(asdict(event))}]"
+        case events.ToolAsked():
+            line = f"→ {event.call.name}({event.call.arguments})"
+        case events.ToolDone():
+            words = " ".join(event.result.text.split())
+            line = f"{'✗' if event.result.failed else '←'} {words[:200]}{' …' if len(words) > 200 else ''}"
+        case events.RunEnded() if event.reason != "stop":
+            line = f"[{event.reason}: {events.ENDINGS[event.reason]}]"
+    return line

@@ -12,7 +12,21 @@ from typing import Final
 
 from nb_agent.values import JSON
 
-__all__ = ["NEXT", "WORDS", "answer", "compared", "fault", "figure", "percent", "plural", "read", "seconds", "signature", "text"]
+__all__ = [
+    "NEXT",
+    "WORDS",
+    "answer",
+    "compacted",
+    "compared",
+    "fault",
+    "figure",
+    "percent",
+    "plural",
+    "read",
+    "seconds",
+    "signature",
+    "text",
+]
 __all__ += ["totals", "visible", "waited", "written"]
 
 #: Characters of an argument text, a result or a thought before it is cut.
@@ -38,6 +52,8 @@ NEXT: Final[dict[str, str]] = {
     "content_filter": "Say it in other words, or begin a new conversation.",
     "max_rounds": "Allow more rounds, or go on in the next cell: the conversation is kept.",
     "time_limit": "Allow more time, or go on in the next cell: the conversation is kept.",
+    "token_limit": "Allow more tokens, or go on in the next cell: the conversation is kept.",
+    "cost_limit": "Allow more cost, or go on in the next cell: the conversation is kept.",
     "repeated_calls": "Say what should be done instead, or describe the tool better: its results did not help the model.",
     "stopped": "Go on in the next cell: the conversation is kept.",
     "error": "The conversation up to here is kept: run the cell again when the cause is mended.",
@@ -175,7 +191,16 @@ def waited(retry: JSON) -> str:
     >>> waited({"reason": "rate limit (slow down)", "seconds": 2.0, "attempt": 1})
     'waited 2.00 s: rate limit (slow down)'
     """
-    return f"waited {seconds(retry['seconds'])}: {retry['reason']}"
+    return f"waited {seconds(retry['seconds'])}: {retry['reason']}" if retry["seconds"] else str(retry["reason"])
+
+
+def compacted(cut: JSON) -> str:
+    """One line for what a request leaves out of the conversation.
+
+    >>> compacted({"strategy": "stub_results", "before": 3900, "after": 2100, "what": ["14 results of read_file became stubs"]})
+    'compacted: 14 results of read_file became stubs, 3,900 → 2,100 tokens'
+    """
+    return f"compacted: {', '.join(cut['what']) or cut['strategy']}, {cut['before']:,} → {plural(cut['after'], 'token')}"
 
 
 def fault(call: JSON) -> str:
@@ -210,10 +235,12 @@ def text(state: JSON) -> str:
 def _round(entry: JSON, *, last: bool, ended: bool) -> list[str]:
     request, number = entry["request"], entry["number"]
     head = [f"POST {request['path']}", plural(request["bytes"], "byte"), compared(entry)]
-    lines = [f"Round {number}", f"    Request {number}: {' · '.join(part for part in head if part)}"]
+    purpose = f", for a {entry['purpose']}" if entry["purpose"] else ""
+    lines = [f"Round {number}{purpose}", f"    Request {number}: {' · '.join(part for part in head if part)}"]
     if request["tokens"]:
         parts = request["tokens"]["parts"]
         lines.append("        " + " · ".join(f"{WORDS.get(part, part)} {count:,}" for part, count in parts.items() if count))
+    lines += [f"        {compacted(cut)}" for cut in entry["compacted"]]
     lines += [f"        note: {notice}" for notice in request["notices"]]
     lines += [f"        {waited(retry)}" for retry in entry["retries"]]
     said = entry["reply"] or entry["live"]

@@ -190,5 +190,13 @@ test("each wait before a request went out again is one line, and the newest is w
   const waiting = { ...round(1, {}), retries: [{ reason: "overload", seconds: 0.5, attempt: 1 }, { reason: "rate limit", seconds: 2, attempt: 2 }] };
   assert.deepEqual(m.waits(waiting), ["waited 0.50 s: overload", "waited 2.00 s: rate limit"]);
   assert.deepEqual(m.waits(round(1, {})), []);
+  assert.deepEqual(m.waits({ retries: [{ reason: "too long, a shorter one follows", seconds: 0, attempt: 1 }] }), ["too long, a shorter one follows"]);
   assert.equal(m.standing({ ending: null, rounds: [waiting] }).text, "running: request 1, waited 2.00 s: rate limit");
+});
+
+test("a request says what was left out of the conversation", () => {
+  const cut = { strategy: "stub_results", before: 3900, after: 2100, what: ["14 results of read_file became stubs"] };
+  assert.deepEqual(m.cuts({ ...round(1, {}), compacted: [cut, { ...cut, what: [] }] }), [
+    "compacted: 14 results of read_file became stubs, 3,900 → 2,100 tokens", "compacted: stub_results, 3,900 → 2,100 tokens"]);
+  assert.deepEqual(m.cuts(round(1, {})), []);
 });

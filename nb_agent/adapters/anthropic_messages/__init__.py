@@ -17,7 +17,9 @@ from nb_agent.adapters.anthropic_messages.fields import fields, tools
 from nb_agent.adapters.anthropic_messages.history import write
 from nb_agent.adapters.anthropic_messages.stream import Accumulator
 from nb_agent.messages import Definition, Message, Reply, Request, Segment
-from nb_agent.values import JSON, Encoded, dumps
+from nb_agent.tokens.images import described
+from nb_agent.tokens.segments import Segments, defined, spoken
+from nb_agent.values import JSON, dumps
 
 __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
@@ -68,26 +70,24 @@ def decode(body: JSON, *, turn: int = 0) -> Reply:
 # ------------------------------------------------------------------------------------------------------------ counting
 
 
-def segments(body: JSON) -> list[Segment]:
+def segments(body: JSON) -> Segments:
     """Which text of a request belongs to which part, in the order of the body; what stands around it is not in here.
 
     What only the server reads, such as signatures and sealed reasoning, is counted as text of the model: how it is billed is not
     known.
     """
-    messages: list[JSON] = body.get("messages") or []
-    current = max((place for place, message in enumerate(messages) if _is_said(message)), default=-1)
-    found = [Segment("system", text) for text in _texts(body.get("system"))]
-    for place, message in enumerate(messages):
-        role = message.get("role")
-        part = _PART_OF_ROLE.get(str(role), "user" if place == current else "history")
-        content = message.get("content")
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
-        for block in blocks:
-            found += _counted(block if isinstance(block, dict) else {}, part, place)
-    for tool in body.get("tools") or ():
-        text = tool.content.decode() if isinstance(tool, Encoded) else dumps(tool)
-        found.append(Segment("tools", text, tool=tool.get("name") or tool.get("type")))
-    return found
+    apart = [Segment("system", text) for text in _texts(body.get("system"))]
+    found, memo = spoken(body.get("messages") or [], _segments, asks=_is_said)
+    tools = [defined(tool, tool.get("name") or tool.get("type")) for tool in body.get("tools") or ()]
+    return Segments([*apart, *found, *tools], wire=NAME, choice=body.get("tool_choice"), memo=memo)
+
+
+def _segments(message: JSON, place: int, prompt: str, _names: dict[str, str]) -> Iterator[Segment]:
+    part = _PART_OF_ROLE.get(str(message.get("role")), prompt)
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    for block in blocks:
+        yield from _counted(block if isinstance(block, dict) else {}, part, place)
 
 
 _PART_OF_ROLE: Final = {"assistant": "assistant", "system": "system"}
@@ -106,17 +106,23 @@ def _counted(block: JSON, part: str, place: int) -> Iterator[Segment]:
     if kind == "text":
         yield Segment(part, str(block.get("text") or ""), message=place)
     elif kind in _PICTURES:
-        yield Segment("images", "", message=place)
+        yield Segment("images", _described(block), message=place)
     elif kind == "tool_use":
-        yield Segment("tool_calls", str(block.get("name") or ""), message=place)
+        name = str(block.get("name") or "")
+        yield Segment("tool_calls", name, message=place, tool=name or None)
         yield Segment("tool_calls", dumps(block.get("input") or {}), message=place)
     elif kind == "tool_result":
         yield Segment("tool_results", "".join(_texts(block.get("content"))), message=place)
         for inner in block["content"] if isinstance(block.get("content"), list) else ():
             if inner.get("type") in _PICTURES:
-                yield Segment("images", "", message=place)
+                yield Segment("images", _described(inner), message=place)
     else:
         yield Segment(part, str(block.get("thinking") or dumps(block)), message=place)
+
+
+def _described(block: JSON) -> str:
+    source = block.get("source")
+    return described(source.get("data")) if isinstance(source, dict) else ""
 
 
 def _texts(content: Any) -> list[str]:

@@ -32,6 +32,8 @@ from nb_agent.messages import (
     ToolCall,
     ToolResult,
 )
+from nb_agent.tokens.images import described
+from nb_agent.tokens.segments import Segments, defined, spoken
 from nb_agent.values import JSON, Encoded, dumps
 
 __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
@@ -259,34 +261,48 @@ def decode(body: JSON, *, turn: int = 0) -> Reply:
 
 # ------------------------------------------------------------------------------------------------------------ counting
 
-_PART_OF_ROLE: Final = {"system": "system", "developer": "developer", "assistant": "assistant", "tool": "tool_results"}
+_PART_OF_ROLE: Final = {
+    "system": "system",
+    "developer": "developer",
+    "assistant": "assistant",
+    "tool": "tool_results",
+    "function": "tool_results",
+}
 
 
-def segments(body: JSON) -> list[Segment]:
+def segments(body: JSON) -> Segments:
     """Which text of a request belongs to which part, in the order of the body; what stands around it is not in here."""
-    messages: list[JSON] = body.get("messages") or []
-    current = max((place for place, message in enumerate(messages) if message.get("role") == "user"), default=-1)
-    found: list[Segment] = []
-    for place, message in enumerate(messages):
-        part = _PART_OF_ROLE.get(message.get("role", ""), "user" if place == current else "history")
-        found.extend(_content(message.get("content"), part, place))
-        if message.get("name"):
-            found.append(Segment("overhead", str(message["name"]), message=place))
-        for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            found += [Segment("tool_calls", str(function.get(key) or ""), message=place) for key in ("name", "arguments")]
-    for tool in body.get("tools") or ():
-        text = tool.content.decode() if isinstance(tool, Encoded) else dumps(tool)
-        found.append(Segment("tools", text, tool=(tool.get("function") or {}).get("name")))
-    return found
+    found, memo = spoken(body.get("messages") or [], _segments, asks=lambda message: message.get("role") == "user")
+    schema = (body.get("response_format") or {}).get("json_schema")  # billed as prompt, in a form that is not known
+    apart = [Segment("overhead", dumps(schema))] if schema else []
+    forms = [*(body.get("tools") or ()), *(body.get("functions") or ())]
+    tools = [defined(form, (form.get("function") or form).get("name")) for form in forms]
+    return Segments([*apart, *found, *tools], wire=NAME, choice=body.get("tool_choice") or body.get("function_call"), memo=memo)
 
 
-def _content(content: Any, part: str, place: int) -> Iterable[Segment]:
+def _segments(message: JSON, place: int, prompt: str, names: dict[str, str]) -> Iterator[Segment]:
+    part = _PART_OF_ROLE.get(message.get("role", ""), prompt)
+    answered = names.get(str(message.get("tool_call_id"))) if part == "tool_results" else None
+    yield from _content(message.get("content"), part, place, answered)
+    if message.get("name"):
+        yield Segment("overhead", str(message["name"]), message=place)
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        name = names[str(call.get("id"))] = str(function.get("name") or "")
+        yield Segment("tool_calls", name, message=place, tool=name or None)
+        yield Segment("tool_calls", str(function.get("arguments") or ""), message=place)
+    if asked := message.get("function_call"):  # the form before ``tool_calls``
+        yield from (Segment("tool_calls", str(asked.get(key) or ""), message=place) for key in ("name", "arguments"))
+
+
+def _content(content: Any, part: str, place: int, tool: str | None) -> Iterable[Segment]:
     if not isinstance(content, list):
-        yield Segment(part, content if isinstance(content, str) else "", message=place)
+        yield Segment(part, content if isinstance(content, str) else "", message=place, tool=tool)
         return
     for entry in content:
         if isinstance(entry, dict) and "text" in entry:
-            yield Segment(part, str(entry["text"]), message=place)
+            yield Segment(part, str(entry["text"]), message=place, tool=tool)
         else:
-            yield Segment("images", "", message=place)
+            picture = entry.get("image_url") if isinstance(entry, dict) else None
+            known = described(picture.get("url"), picture.get("detail")) if isinstance(picture, dict) else ""
+            yield Segment("images", known, message=place)

@@ -24,6 +24,8 @@ from nb_agent.adapters.gemini_generate.stream import Accumulator
 from nb_agent.adapters.history_rules import said
 from nb_agent.growing import begun, keep
 from nb_agent.messages import Definition, Image, Message, Opaque, Reply, Request, Segment, ToolCall
+from nb_agent.tokens.images import described
+from nb_agent.tokens.segments import Segments, defined, spoken
 from nb_agent.values import JSON, Encoded, dumps
 
 __all__ = ["NAME", "Accumulator", "decode", "field", "items", "request", "result_text", "segments"]
@@ -269,19 +271,21 @@ def items(form: Any, name: str) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def segments(body: JSON) -> list[Segment]:
+def segments(body: JSON) -> Segments:
     """Which text of a request belongs to which part, in the order of the body; what stands around it is not in here."""
-    found = [Segment("system", str(field(part, "text") or "")) for part in items(field(body, "systemInstruction"), "parts")]
-    contents = items(body, "contents")
-    current = max((place for place, content in enumerate(contents) if _is_prompt(content)), default=-1)
-    for place, content in enumerate(contents):
-        words = "assistant" if field(content, "role") == "model" else "user" if place == current else "history"
-        for part in items(content, "parts"):
-            found.extend(_part(part, words, place))
-    for tool in items(body, "tools"):
-        declared = items(tool, "functionDeclarations")
-        found += [Segment("tools", _json(entry), tool=field(entry, "name")) for entry in declared or [tool]]
-    return found
+    apart = [Segment("system", str(field(part, "text") or "")) for part in items(field(body, "systemInstruction"), "parts")]
+    found, memo = spoken(items(body, "contents"), _segments, asks=_is_prompt)
+    tools = [defined(form, field(form, "name")) for tool in items(body, "tools") for form in items(tool, _DECLARED) or [tool]]
+    return Segments([*apart, *found, *tools], wire=NAME, memo=memo)
+
+
+_DECLARED: Final = "functionDeclarations"
+
+
+def _segments(content: Any, place: int, prompt: str, _names: dict[str, str]) -> Iterator[Segment]:
+    words = "assistant" if field(content, "role") == "model" else prompt
+    for part in items(content, "parts"):
+        yield from _part(part, words, place)
 
 
 def _is_prompt(content: Any) -> bool:
@@ -295,9 +299,9 @@ def _part(part: Any, words: str, place: int) -> Iterator[Segment]:
         yield Segment("tool_calls", dumps(call.get("args") or {}), message=place)
     elif isinstance(result := field(part, "functionResponse"), dict):
         yield Segment("tool_results", result_text(result.get("response")), message=place)
-        yield from (Segment("images", "", message=place) for _ in items(result, "parts"))
+        yield from (Segment("images", _described(inner), message=place) for inner in items(result, "parts"))
     elif field(part, "inlineData") or field(part, "fileData"):
-        yield Segment("images", "", message=place)
+        yield Segment("images", _described(part), message=place)
     else:
         text = field(part, "text")
         yield Segment(words, text if isinstance(text, str) else dumps(part), message=place)
@@ -312,5 +316,5 @@ def result_text(response: Any) -> str:
     return dumps(response)
 
 
-def _json(form: Any) -> str:
-    return form.content.decode() if isinstance(form, Encoded) else dumps(form)
+def _described(part: Any) -> str:
+    return described(field(field(part, "inlineData"), "data"))

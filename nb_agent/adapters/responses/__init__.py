@@ -43,6 +43,8 @@ from nb_agent.messages import (
     ToolCall,
     ToolResult,
 )
+from nb_agent.tokens.images import described
+from nb_agent.tokens.segments import Segments, defined, spoken
 from nb_agent.values import JSON, Encoded, dumps
 
 __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
@@ -271,39 +273,40 @@ def decode(body: JSON, *, turn: int = 0) -> Reply:
 _PART_OF_ROLE: Final = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
-def segments(body: JSON) -> list[Segment]:
+def segments(body: JSON) -> Segments:
     """Which text of a request belongs to which part, in the order of the body; sealed reasoning is not counted.
 
     The place of a message is its item's place in ``input``. Summaries of reasoning count as text that the model wrote.
     """
     given = body.get("input")
     items: list[JSON] = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
-    found = [Segment("system", body["instructions"])] if isinstance(body.get("instructions"), str) else []
-    current = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=-1)
-    for place, item in enumerate(items):
-        found.extend(_item_segments(item, place, current=place == current))
-    for tool in body.get("tools") or ():
-        text = tool.content.decode() if isinstance(tool, Encoded) else dumps(tool)
-        found.append(Segment("tools", text, tool=tool.get("name") or tool.get("type")))
-    return found
+    apart = [Segment("system", body["instructions"])] if isinstance(body.get("instructions"), str) else []
+    form = (body.get("text") or {}).get("format") or {}
+    apart += [Segment("overhead", dumps(form))] if form.get("schema") else []  # billed as prompt, in a form that is not known
+    found, memo = spoken(items, _item_segments, asks=lambda item: item.get("role") == "user")
+    tools = [defined(tool, tool.get("name") or tool.get("type")) for tool in body.get("tools") or ()]
+    return Segments([*apart, *found, *tools], wire=NAME, choice=body.get("tool_choice"), memo=memo)
 
 
-def _item_segments(item: JSON, place: int, *, current: bool) -> Iterator[Segment]:
+def _item_segments(item: JSON, place: int, prompt: str, names: dict[str, str]) -> Iterator[Segment]:
     kind = word(item.get("type")) or "message"
     if kind in ("function_call", "custom_tool_call"):
-        for key in ("name", "arguments" if kind == "function_call" else "input"):
-            yield Segment("tool_calls", str(item.get(key) or ""), message=place)
+        name = names[str(item.get("call_id"))] = str(item.get("name") or "")
+        yield Segment("tool_calls", name, message=place, tool=name or None)
+        yield Segment("tool_calls", str(item.get("arguments" if kind == "function_call" else "input") or ""), message=place)
     elif kind.endswith("_output"):
-        yield from _texts(item.get("output"), "tool_results", place)
+        yield from _texts(item.get("output"), "tool_results", place, names.get(str(item.get("call_id"))))
     elif kind == "reasoning":
         yield from _texts([*(item.get("summary") or ()), *(item.get("content") or ())], "assistant", place)
     elif kind == "message":
-        part = _PART_OF_ROLE.get(word(item.get("role")), "user" if current else "history")
+        part = _PART_OF_ROLE.get(word(item.get("role")), prompt)
         yield from _texts(item.get("content"), part, place)
 
 
-def _texts(content: Any, part: str, place: int) -> Iterator[Segment]:
+def _texts(content: Any, part: str, place: int, tool: str | None = None) -> Iterator[Segment]:
     for entry in content if isinstance(content, list) else [{"text": content}]:
+        if isinstance(entry, dict) and entry.get("type") == "input_image":
+            yield Segment("images", described(entry.get("image_url"), entry.get("detail")), message=place)
+            continue
         words = entry.get("text", entry.get("refusal")) if isinstance(entry, dict) else None
-        is_image = isinstance(entry, dict) and entry.get("type") == "input_image"
-        yield Segment("images" if is_image else part, words if isinstance(words, str) else "", message=place)
+        yield Segment(part, words if isinstance(words, str) else "", message=place, tool=tool)

@@ -21,6 +21,8 @@ export const NEXT = {
   content_filter: "Say it in other words, or begin a new conversation.",
   max_rounds: "Allow more rounds, or go on in the next cell: the conversation is kept.",
   time_limit: "Allow more time, or go on in the next cell: the conversation is kept.",
+  token_limit: "Allow more tokens, or go on in the next cell: the conversation is kept.",
+  cost_limit: "Allow more cost, or go on in the next cell: the conversation is kept.",
   repeated_calls: "Say what should be done instead, or describe the tool better: its results did not help the model.",
   stopped: "Go on in the next cell: the conversation is kept.",
   error: "The conversation up to here is kept: run the cell again when the cause is mended.",
@@ -83,6 +85,34 @@ export function rebuild(before, change) {
 export function bodies(rounds) {
   let body = {};
   return rounds.map((round) => (body = rebuild(body, round.request.change)));
+}
+
+/** The weights of all request bodies of a run (nodes.weighed): by key of the body, put together as the bodies are. */
+export function weighings(rounds) {
+  let whole = {};
+  return rounds.map(({ request }) => {
+    const { same = {}, gone = [] } = request.change;
+    const kept = Object.entries(whole).filter(([key]) => !gone.includes(key));
+    whole = Object.fromEntries(kept);
+    for (const [key, weight] of Object.entries(request.weights ?? {})) {
+      const before = has(same, key) ? whole[key].slice(1, same[key] + 1) : [];
+      whole[key] = before.length ? [sum(...before.map(weightOf), ...weight.slice(1).map(weightOf)) ?? 0, ...before, ...weight.slice(1)] : weight;
+    }
+    return whole;
+  });
+}
+
+const weightOf = (weight) => (Array.isArray(weight) ? weight[0] : weight);
+
+/** Tokens of the text of a node of a body, by its path; undefined where they are not known. */
+export function weightAt(body, weights, path) {
+  let [part, weight] = [body[path[0]], weights[path[0]]];
+  for (const step of path.slice(1)) {
+    if (!Array.isArray(weight) || part === null || typeof part !== "object") return undefined;
+    const place = Array.isArray(part) ? step : Object.keys(part).indexOf(step);
+    [part, weight] = [part[step], weight[place + 1]];
+  }
+  return path.length ? weightOf(weight) : undefined;
 }
 
 /** The name under which a wire format keeps the conversation. */
@@ -232,7 +262,12 @@ export function ladder(call, running) {
 export const remarks = (rungs) => rungs.filter((step) => step.note && step.state !== "failed").map((step) => `${step.name}: ${step.note}`);
 
 /** One line for each time that a request failed and went out again (text.waited). */
-export const waits = (round) => (round.retries ?? []).map((retry) => `waited ${seconds(retry.seconds)}: ${retry.reason}`);
+export const waits = (round) =>
+  (round.retries ?? []).map((retry) => (retry.seconds ? `waited ${seconds(retry.seconds)}: ${retry.reason}` : retry.reason));
+
+/** One line for each time that the conversation was cut for a request (text.compacted). */
+export const cuts = (round) => (round.compacted ?? []).map(({ strategy, before, after, what }) =>
+  `compacted: ${what.join(", ") || strategy}, ${count(before)} → ${plural(after, "token")}`);
 
 export const failed = (call) => Boolean(call.result?.code) || call.steps.some((step) => step.state === "failed");
 
@@ -467,7 +502,7 @@ const SHORT = 110; // characters of a text in its row
 const MANY = 100; // entries of a list that are drawn at once
 
 /** A lazy tree: what is folded is not in the page. `memory` outlives it: {open: Set of paths, most: Map of path to entries}. */
-function tree(page, value, { memory, label, change = null, tokens = new Map(), line = null }) {
+function tree(page, value, { memory, label, change = null, tokens = new Map(), weigh = () => undefined, line = null }) {
   const nodes = new WeakMap();
   const root = h("div", { class: "nba-tree", role: "tree", "aria-label": label });
   const id = (path) => JSON.stringify(path);
@@ -498,9 +533,12 @@ function tree(page, value, { memory, label, change = null, tokens = new Map(), l
     const name = typeof key === "string" ? [h("span", { class: "nba-k" }, JSON.stringify(key)), ": "] : [];
     const text = h("span", { class: "nba-cell" }, glyph(node.folds ? (node.open ? "▾" : "▸") : ""), ...name, ...wordsOf(node));
     text.style.paddingInlineStart = `${node.path.length * 14}px`;
-    const number = tokens.get(id(node.path));
+    const number = tokens.get(id(node.path)) ?? weigh(node.path);
+    const whole = tokens.get("[]");
+    const shade = number === undefined || !whole || !node.path.length ? 0 : Math.min(1, number / whole);
+    node.row.style.setProperty("--share", shade.toFixed(3));
     const tail = h("span", { class: "nba-tok" }, number === undefined ? "" : count(number));
-    if (number !== undefined) tail.title = `${plural(number, "token")}`;
+    if (number !== undefined) tail.title = `${plural(number, "token")}${whole ? `, ${percent(number, whole)} of the request` : ""}`;
     node.row.replaceChildren(text, tail);
     if (node.folds) node.el.setAttribute("aria-expanded", String(node.open));
     const size = number === undefined ? "" : `, ${plural(number, "token")}`;
@@ -734,7 +772,8 @@ function requestView(page, item, index) {
   if (line?.tokens && tokens) small.push(`${percent(line.tokens, tokens.total)} the same as request ${rounds[index - 1].number}`);
   const key = listKey(body);
   const json = () => jsonPanel(page, body, { memory: page.memory(`${item}/json`, ["[]", ...(key ? [JSON.stringify([key])] : [])]),
-    label: `the JSON of request ${round.number}`, change, tokens: tokensAt(body, tokens), line });
+    label: `the JSON of request ${round.number}`, change, tokens: tokensAt(body, tokens), line,
+    weigh: (path) => weightAt(body, page.weighings()[index], path) });
   const fresh = () => {
     const { text, value } = novelty(rounds, index);
     const open = ["[]", ...Object.keys(value).map((name) => JSON.stringify([name]))];
@@ -753,14 +792,15 @@ function requestView(page, item, index) {
   const tabs = tabbed(page, "request", [{ name: "JSON", build: json }, { name: "What is new", build: fresh },
     { name: "Tokens", build: () => (tokens ? tokenTable(round) : h("p", {}, "This view was made without a token count.")) },
     { name: "cURL", build: command }]);
-  const title = h("h4", { class: "nba-title" }, `Request ${round.number}`, h("small", {}, small.join(" · ")));
+  const named = `Request ${round.number}${round.purpose ? `, for a ${round.purpose}` : ""}`;
+  const title = h("h4", { class: "nba-title" }, named, h("small", {}, small.join(" · ")));
   const waited = h("div");
   const update = () => {
     const lines = waits(page.state.rounds[index]);
     if (lines.length !== (waited.firstChild?.childNodes.length ?? 0)) waited.replaceChildren(notices(lines));
   };
   update();
-  return { el: h("div", {}, title, notices(round.request.notices), waited, tabs.el), tabs, update };
+  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, tabs.el), tabs, update };
 }
 
 const BUCKETS = {
@@ -999,7 +1039,7 @@ function rail(page) {
     const sign = glyph("▾");
     const time = h("span", { class: "nba-tail nba-num" });
     const top = h("button", { type: "button", class: "nba-round", tabindex: "-1", "aria-expanded": "true" }, sign,
-      h("span", { class: "nba-name" }, `Round ${page.state.rounds[index].number}`), time);
+      h("span", { class: "nba-name" }, `Round ${page.state.rounds[index].number}${page.state.rounds[index].purpose ? ` · ${page.state.rounds[index].purpose}` : ""}`), time);
     const list = h("div", { class: "nba-items" });
     const fold = (open) => {
       show(list, open);
@@ -1089,6 +1129,7 @@ export function mount(el, state) {
   const clicks = new WeakMap();
   const memories = new Map();
   let whole = null; // the request bodies, put together when first asked for
+  let weighed = null; // and their weights
   let view = null;
   let low = true; // whether the end of the pane is in sight
   let height = 0; // where the pane was scrolled to
@@ -1114,6 +1155,7 @@ export function mount(el, state) {
       return memories.get(name);
     },
     bodies: () => (whole ??= bodies(page.state.rounds)),
+    weighings: () => (weighed ??= weighings(page.state.rounds)),
     select: (item) => choose(item, false),
     follow: () => choose(items(page.state).pop(), true),
   };
@@ -1171,7 +1213,7 @@ export function mount(el, state) {
     for (const [, path] of changes) {
       if (path[0] === "rounds" && path.length > 1) changed.add(path[1]);
       else if (path[0] === "rounds" || path[0] === "ending") everything().forEach((index) => changed.add(index));
-      if (path[0] === "rounds" && (path.length < 3 || path[2] === "request")) whole = null;
+      if (path[0] === "rounds" && (path.length < 3 || path[2] === "request")) whole = weighed = null;
     }
     refresh(changed);
   }
