@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
+from nb_agent.guards.hints import Hints
 from nb_agent.guards.patterns import compiled
 from nb_agent.guards.phrases import ASIDE, MODEL, SIGNS
 
@@ -45,6 +46,7 @@ _VEILED_ACT: Final = (
 _TAGS: Final = r"(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]{2,}"  # behind a black flag they spell a region's
 _WIDTHLESS: Final = r"[\u200b-\u200d\u2060-\u2064\ufeff\u180e]{8,}|(?:[\ufe00-\ufe0f]|[\U000e0100-\U000e01ef]){4,}|[\u202d\u202e]"
 _UNSEEN: Final = r"[\xad\u034f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]+"
+_SHORTEST: Final = 24  # of what is taken for base64
 _BASE64: Final = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+={0,2}"
 
 
@@ -63,7 +65,7 @@ def orders(text: str) -> tuple[str, ...]:
     return tuple(f"{reason}: {words!r}" for reason, words in kinds.items())
 
 
-_HINTS: Final = tuple({hint: None for sign in SIGNS for hint in sign.hints})
+_HINTS: Final = Hints(hint for sign in SIGNS for hint in sign.hints)
 
 
 def _hidden(text: str) -> Iterator[tuple[str, str]]:
@@ -77,7 +79,7 @@ def _hidden(text: str) -> Iterator[tuple[str, str]]:
 
 def _said(plain: str) -> Iterator[tuple[str, str]]:
     small = plain.lower()
-    present = {hint for hint in _HINTS if hint in small}  # one pass for all signs: most texts hold none
+    present = _HINTS.of(small)
     shown = plain if len(small) == len(plain) else small
     for sign in SIGNS if present else ():
         if not present.isdisjoint(sign.hints):
@@ -104,6 +106,8 @@ def _veiled(plain: str) -> Iterator[tuple[str, str]]:
 
 
 def _encoded(plain: str) -> Iterator[tuple[str, str]]:
+    if len(max(plain.split(), key=len, default="")) < _SHORTEST:
+        return
     for match in compiled(_BASE64).finditer(plain):
         for reason, words in _said(_plain(_decoded(match[0]))):
             yield f"{reason}, in base64", words

@@ -9,6 +9,7 @@ taken out and not only marked.
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import json
 import re
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
 from nb_agent.errors import SettingError
+from nb_agent.guards.hints import Hints
 from nb_agent.guards.patterns import KEYS, Pattern, compiled, is_empty, is_secret_name
 from nb_agent.guards.personal import PERSONAL
 
@@ -44,6 +46,12 @@ class Covered(NamedTuple):
         return f"{sum(self.counts.values())} masked ({', '.join(self.counts)})" if self.counts else ""
 
 
+@functools.lru_cache(maxsize=32)
+def _hints_of(patterns: tuple[Pattern, ...]) -> Hints:
+    """One table for all masks of the same patterns: what it has learnt of words serves the next run."""
+    return Hints(hint for pattern in patterns for hint in pattern.hints)
+
+
 @dataclass(frozen=True, slots=True)
 class Masks:
     """What is to be masked.
@@ -60,12 +68,12 @@ class Masks:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     patterns: tuple[Pattern, ...] = PATTERNS["keys"]
     _forms: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _hints: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _hints: Hints = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         forms = {form for secret in self.secrets for form in _forms(secret.strip())}
         object.__setattr__(self, "_forms", tuple(sorted(forms, key=len, reverse=True)))
-        object.__setattr__(self, "_hints", tuple({hint: None for pattern in self.patterns for hint in pattern.hints}))
+        object.__setattr__(self, "_hints", _hints_of(self.patterns))
 
     @classmethod
     def of(cls, *sets: str | Mapping[str, str], secrets: Iterable[str] = ()) -> Masks:
@@ -111,7 +119,7 @@ class Masks:
             regex = "|".join(re.escape(form) if len(form) >= _NO_WORD else rf"(?<!\w){re.escape(form)}(?!\w)" for form in present)
             text = self._outside(Pattern("secret", regex), text, counts)
         lower = text.lower()
-        hinted = {hint for hint in self._hints if hint in lower}
+        hinted = self._hints.of(lower)
         for pattern in self.patterns:
             if pattern.may_match(text, hinted):
                 text = self._outside(pattern, text, counts)

@@ -43,7 +43,7 @@ class Pattern:
     scout: str = ""
 
     def may_match(self, text: str, hinted: set[str]) -> bool:
-        """Whether the expression is worth trying: most texts hold nothing of most kinds. ``hinted`` are the hints that are in it."""
+        """Whether the expression is worth trying: most texts hold nothing of most kinds. ``hinted``: the hints that are in it."""
         if self.hints and hinted.isdisjoint(self.hints):
             return False
         return not self.scout or compiled(self.scout).search(text) is not None

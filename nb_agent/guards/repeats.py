@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import re
+from bisect import insort
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final
@@ -26,6 +27,7 @@ _TELL: Final = {1: 3, 2: 2, 3: 2}
 #: Rounds in a circle, and how often its pattern comes, before the run is stopped.
 _STOP_ROUNDS, _STOP_TIMES = 6, 3
 
+_SORTED: Final = json.JSONEncoder(sort_keys=True, default=repr)
 _current: ContextVar[str] = ContextVar("key of the call", default="")
 
 #: What became of a call that may have been carried out, although no result came.
@@ -42,12 +44,12 @@ class Repeats:
     def __init__(self, token: str = "") -> None:
         self._token = token
         self._kept: dict[str, ToolResult] = {}
-        self._round: tuple[int, list[str]] = (0, [])
-        self._rounds: list[tuple[str, ...]] = []
+        self._number = 0
+        self._rounds: list[list[tuple[str, ...]]] = []  # what was called and what came of it, sorted
 
     def key(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:
         """The idempotency key of a call: one for the same name and arguments in this run, whatever their order."""
-        return _hash(self._token, call.name, json.dumps(arguments, sort_keys=True, default=repr))
+        return _hash(self._token, call.name, _SORTED.encode(arguments))
 
     def first(self, key: str) -> ToolResult | None:
         """What came of the same call before, where it was carried out, or may have been."""
@@ -66,11 +68,10 @@ class Repeats:
             call: what was asked for.
             result: what came of it.
         """
-        if self._round[0] != number:
-            self._round = (number, [])
-            self._rounds.append(())
-        self._round[1].append(_hash(call.name, call.arguments or "", result.code or "", result.text))
-        self._rounds[-1] = tuple(sorted(self._round[1]))
+        if self._number != number:
+            self._number = number
+            self._rounds.append([])
+        insort(self._rounds[-1], (call.name, call.arguments or "", result.code or "", result.text))
         circling = [times for length, times in self._circles() if times >= _TELL[length]]
         if not circling:
             return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import functools
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -185,7 +184,8 @@ class Caller:
         here = [entry for entry in runnable if _needs_main_thread(entry)]
         aside = [entry for entry in runnable if not _needs_main_thread(entry)]
         if len(aside) == 1 and not here and self._limit(aside[0]) is None:
-            here, aside = aside, []
+            yield aside[0], self._run(number, aside[0])
+            return
         threads: Threads[ToolDone] = Threads(most=self._most_at_once, clock=self._clock)
         try:
             threads.begin([(functools.partial(self._run, number, entry), self._limit(entry)) for entry in aside])
@@ -205,40 +205,41 @@ class Caller:
         with self._capture() as said, called_with(entry.key):
             try:
                 value = entry.tool.call(entry.arguments)  # type: ignore[union-attr]  # carry_out passes only those that have one
-                done = self._told(number, entry, value)
+                result, steps, whole = self._told(entry, value)
+                fault = None
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  a failing tool is a result, even where it calls sys.exit
-                done = self._failed(number, entry, error)
+                result, steps, whole = *self._failed(entry, error), None
+                fault = self._masks.cover(traceback_of(error))
         printed = self._masks.cover(said.text)
-        return replace(done, seconds=self._clock() - began, printed=printed, pictures=tuple(said.pictures), key=entry.key)
+        seconds, pictures = self._clock() - began, tuple(said.pictures)
+        return ToolDone(number, result, _closed(steps), seconds, fault, whole, printed, pictures, entry.key)
 
-    def _told(self, number: int, entry: Prepared, value: Any) -> ToolDone:
-        """The result of a tool that came to its end: cut, masked, and framed where strangers' words are in it."""
-        masked: Counter[str] = Counter()
+    def _told(self, entry: Prepared, value: Any) -> tuple[ToolResult, tuple[Step, ...], str | None]:
+        """What came of a tool that ended well: masked, cut, and framed where strangers speak; and the whole of what was cut."""
+        masked: dict[str, int] = {}
 
         def cover(text: str) -> str:
             covered = self._masks.covered(text)
-            masked.update(covered.counts)
+            for label, count in covered.counts.items():
+                masked[label] = masked.get(label, 0) + count
             return covered.text
 
         made = to_parts(value, most_tokens=self._most_tokens, model=self._model, cover=cover)
         commands = orders(made.text)
         notes = [*made.notes, *(f"tries to give orders: {command}" for command in commands[:1])]
         if masked:
-            notes.append(f"{masked.total()} masked ({', '.join(masked)})")
+            notes.append(f"{sum(masked.values())} masked ({', '.join(masked)})")
         parts = made.parts
         if commands or entry.tool.untrusted:  # type: ignore[union-attr]  # see _run
             parts = tuple(_framed(part, entry.call.name) for part in parts)
         steps = (*entry.steps, Step(STEPS[4]), Step(STEPS[5], note="; ".join(notes)))
-        return ToolDone(number, ToolResult(entry.call.id, entry.call.name, parts), _closed(steps), whole=made.whole)
+        return ToolResult(entry.call.id, entry.call.name, parts), steps, made.whole
 
-    def _failed(self, number: int, entry: Prepared, error: BaseException) -> ToolDone:
+    def _failed(self, entry: Prepared, error: BaseException) -> tuple[ToolResult, tuple[Step, ...]]:
         line = self._masks.cover(line_of(error))
-        result = ToolResult.failure(entry.call, line, code=code_of(error))
-        return ToolDone(
-            number, result, _closed((*entry.steps, _failed("run", line))), traceback=self._masks.cover(traceback_of(error))
-        )
+        return ToolResult.failure(entry.call, line, code=code_of(error)), (*entry.steps, _failed("run", line))
 
     def _late(self, number: int, entry: Prepared) -> ToolDone:
         seconds = self._limit(entry)

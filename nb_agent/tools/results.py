@@ -23,6 +23,8 @@ __all__ = ["MOST_TOKENS", "Made", "cut", "longest", "to_parts"]
 
 #: Tokens of one result that a model gets.
 MOST_TOKENS: Final = 5_000
+#: A number below it is its digits, and needs no looking at.
+_SMALL: Final = 10**15
 #: Pictures of one result; providers take about a hundred in a request.
 MOST_PICTURES: Final = 20
 #: Texts of one result that are cut each by itself; more are cut as one.
@@ -68,6 +70,10 @@ def to_parts(
     >>> to_parts({"town": "京都", "rain": None}).parts
     (Text(text='{"town": "京都", "rain": null}', extra=None),)
     """
+    if type(value) is int and -_SMALL < value < _SMALL:
+        value = str(value)
+    if type(value) is str and 0 < len(value) * 4 <= most_tokens:  # a character has four bytes at most, and a token one at least
+        return Made((Text(cover(value)),))
     try:
         return _made(value, most_tokens, model, cover)
     except KeyboardInterrupt:
