@@ -23,7 +23,7 @@ _MOST_ALIKE: Final = 0.6
 _LEAST_WORDS: Final = 3
 #: Tokens of one definition, and share of the window that all of them may take.
 _MOST_TOKENS: Final = 500
-_MOST_SHARE: Final = 0.25
+_MOST_SHARE: Final = 1 / 3  # results may take another third
 
 
 def clash(subjects: Sequence[Subject]) -> Iterator[Together]:

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-from nb_agent.guards.hints import Hints
+from nb_agent.guards.hints import Hints, words_of
 from nb_agent.guards.patterns import compiled
 from nb_agent.guards.phrases import ASIDE, MODEL, SIGNS
 
@@ -106,7 +106,7 @@ def _veiled(plain: str) -> Iterator[tuple[str, str]]:
 
 
 def _encoded(plain: str) -> Iterator[tuple[str, str]]:
-    if len(max(plain.split(), key=len, default="")) < _SHORTEST:
+    if len(max(words_of(plain.lower()), key=len, default="")) < _SHORTEST:
         return
     for match in compiled(_BASE64).finditer(plain):
         for reason, words in _said(_plain(_decoded(match[0]))):

@@ -6,14 +6,21 @@ is there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["Hints"]
+__all__ = ["Hints", "words_of"]
 
 #: Words that are remembered, and the longest of them: what is longer is no word.
 _MOST_WORDS: Final = 20_000
 _LONGEST: Final = 40
+
+
+@functools.lru_cache(maxsize=2)
+def words_of(text: str) -> frozenset[str]:
+    """What stands between white space in a text. Each fence asks for the words of the same result, one after the other."""
+    return frozenset(text.split())
 
 
 _NONE: Final = frozenset[str]()
@@ -30,7 +37,7 @@ class Hints:
     def of(self, lower: str) -> set[str]:
         """The hints that are in a text of small letters."""
         known, found = self._known, set[str]()
-        for word in set(lower.split()):
+        for word in words_of(lower):
             held = known.get(word)
             if held is None:
                 held = _NONE if word.isdigit() else self._held(word)

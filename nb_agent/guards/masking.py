@@ -69,11 +69,13 @@ class Masks:
     patterns: tuple[Pattern, ...] = PATTERNS["keys"]
     _forms: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _hints: Hints = field(init=False, repr=False, compare=False)
+    _bare: tuple[Pattern, ...] = field(init=False, repr=False, compare=False)  # those that need no hint
 
     def __post_init__(self) -> None:
         forms = {form for secret in self.secrets for form in _forms(secret.strip())}
         object.__setattr__(self, "_forms", tuple(sorted(forms, key=len, reverse=True)))
         object.__setattr__(self, "_hints", _hints_of(self.patterns))
+        object.__setattr__(self, "_bare", tuple(pattern for pattern in self.patterns if not pattern.hints))
 
     @classmethod
     def of(cls, *sets: str | Mapping[str, str], secrets: Iterable[str] = ()) -> Masks:
@@ -120,7 +122,7 @@ class Masks:
             text = self._outside(Pattern("secret", regex), text, counts)
         lower = text.lower()
         hinted = self._hints.of(lower)
-        for pattern in self.patterns:
+        for pattern in self.patterns if hinted else self._bare:
             if pattern.may_match(text, hinted):
                 text = self._outside(pattern, text, counts)
         return Covered(text, counts)

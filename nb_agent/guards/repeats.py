@@ -44,7 +44,7 @@ class Repeats:
     def __init__(self, token: str = "") -> None:
         self._token = token
         self._kept: dict[str, ToolResult] = {}
-        self._number = 0
+        self._number = -1
         self._rounds: list[list[tuple[str, ...]]] = []  # what was called and what came of it, sorted
 
     def key(self, call: ToolCall, arguments: Mapping[str, Any]) -> str:

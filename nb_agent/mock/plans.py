@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from nb_agent.guards.untrusted import unfenced
 from nb_agent.messages import Definition, Message, ToolCall, ToolResult
 from nb_agent.values import JSON
 
@@ -24,6 +25,7 @@ class Ask:
         named: whether one tool was named.
         limit: most tokens of the answer, or ``None``.
         form: a JSON Schema that the text has to fit, ``{}`` for any object, ``None`` for plain text.
+        mark: what the ids of the calls end with, by which the server knows them again.
     """
 
     model: str
@@ -36,6 +38,7 @@ class Ask:
     stop: tuple[str, ...] = ()
     copies: int = 1
     form: JSON | None = None
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def outcomes(messages: tuple[Message, ...]) -> tuple[Outcome, ...]:
 
 
 def _outcome(call: ToolCall, result: ToolResult) -> Outcome:
-    value = _parsed(result.text)
+    value = _parsed(unfenced(result.text))
     made = _parsed(call.arguments)
     error, code = _failure(value)
     return Outcome(Call(call.name, made if isinstance(made, dict) else {}), value, error, code)

@@ -11,40 +11,32 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from nb_agent import tokens
 from nb_agent.messages import Finish, Message, Segment, Text, ToolCall
+from nb_agent.mock.models import Refused
 from nb_agent.mock.plans import Ask, Plan
 from nb_agent.values import JSON, dumps
 
 __all__ = ["Draft", "Format", "Frame", "Refused", "Usage", "count", "drafts", "fragments", "paced", "parse", "token"]
 
 
-class Refused(Exception):  # noqa: N818  it is an answer to a client and no fault of this program
-    """The request is one that a model server refuses.
-
-    Attributes:
-        status: HTTP status code.
-        code: the provider's short word for the fault, or ``None``.
-        param: the field that is at fault, or ``None``.
-    """
-
-    def __init__(self, message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.param = param
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One finished choice of an answer, before it is written down."""
+    """One finished choice of an answer, before it is written down.
+
+    Attributes:
+        stop: the stop sequence that ended its text, if one did.
+        crowded: whether it was the window that cut it, and not the limit that the request sets.
+    """
 
     text: str
     calls: tuple[ToolCall, ...]
     finish: Finish
+    stop: str = ""
+    crowded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,6 @@ class Format(Protocol):
 
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PER_SECOND: Final = 30  # tokens of a slow model
 _LONGEST_SLEEP: Final = 0.05  # seconds: an interrupt acts at once
 _FRAGMENT: Final = re.compile(r"\s*(?:[^\W_]{1,12}[,.;:!?]?|[\W_]{1,3}|.)|\s+", re.ASCII | re.DOTALL)
 
@@ -119,17 +110,19 @@ def token(*parts: Any) -> str:
 
 def drafts(plan: Plan, ask: Ask, *, room: int, seed: str) -> list[Draft]:
     """The choices of an answer, as many as were asked for; ``room`` is what the window leaves, in tokens."""
+    return [_draft(plan, ask, room, f"{seed}{copy or ''}") for copy in range(ask.copies)]
+
+
+def _draft(plan: Plan, ask: Ask, room: int, seed: str) -> Draft:
+    calls = tuple(
+        ToolCall(f"call_{token(seed, place)}{ask.mark}", call.name, dumps(call.arguments)) for place, call in enumerate(plan.calls)
+    )
+    end, stop = min(((plan.text.index(mark), mark) for mark in ask.stop if mark and mark in plan.text), default=(None, ""))
+    draft = Draft(plan.text[:end], () if stop else calls, "tool_calls" if calls and not stop else "stop", stop)
     limit = room if ask.limit is None else min(room, ask.limit)
-    return [_draft(plan, ask, limit, f"{seed}{copy or ''}") for copy in range(ask.copies)]
-
-
-def _draft(plan: Plan, ask: Ask, limit: int, seed: str) -> Draft:
-    calls = tuple(ToolCall(f"call_{token(seed, place)}", call.name, dumps(call.arguments)) for place, call in enumerate(plan.calls))
-    text = plan.text
-    ends = [text.index(mark) for mark in ask.stop if mark and mark in text]
-    text = text[: min(ends)] if ends else text
-    draft = Draft(text, calls, "tool_calls" if calls else "stop")
-    return draft if _cost(text, calls, ask.model) <= limit else _cut(text, calls, limit, ask.model)
+    if _cost(draft.text, draft.calls, ask.model) <= limit:
+        return draft
+    return replace(_cut(draft.text, draft.calls, limit, ask.model), crowded=limit == room != ask.limit)
 
 
 def _cost(text: str, calls: tuple[ToolCall, ...], model: str) -> int:
@@ -182,10 +175,13 @@ def fragments(text: str) -> list[str]:
     return _FRAGMENT.findall(text)
 
 
-def paced(frames: Iterable[Frame], *, slow: bool) -> Iterator[bytes]:
-    """The bytes of a stream, at the speed of a slow model where asked."""
+def paced(frames: Iterable[Frame], speed: float, tokens: int) -> Iterator[bytes]:
+    """The bytes of a stream; with a speed so many tokens per second, ``tokens`` in all."""
+    if speed:
+        frames = list(frames)
+        speed *= sum(frame.tokens for frame in frames) / max(tokens, 1)  # those of the frames are estimates
     for frame in frames:
-        left = frame.tokens / _PER_SECOND if slow else 0.0
+        left = frame.tokens / speed if speed else 0.0
         while left > 0:
             time.sleep(min(left, _LONGEST_SLEEP))
             left -= _LONGEST_SLEEP

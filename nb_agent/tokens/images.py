@@ -62,7 +62,7 @@ def _gif(head: bytes) -> tuple[int, int] | None:
 
 
 def _webp(head: bytes) -> tuple[int, int] | None:
-    if head[:4] != b"RIFF" or head[8:12] != b"WEBP":
+    if head[:4] != b"RIFF" or head[8:12] != b"WEBP" or len(head) < 30:
         return None
     if head[12:16] == b"VP8 ":
         width, height = struct.unpack("<HH", head[26:30])

@@ -72,7 +72,7 @@ def to_parts(
     """
     if type(value) is int and -_SMALL < value < _SMALL:
         value = str(value)
-    if type(value) is str and 0 < len(value) * 4 <= most_tokens:  # a character has four bytes at most, and a token one at least
+    if type(value) is str and value and _is_short(value, most_tokens):
         return Made((Text(cover(value)),))
     try:
         return _made(value, most_tokens, model, cover)
@@ -80,6 +80,11 @@ def to_parts(
         raise
     except BaseException as error:  # noqa: BLE001  __str__, __repr__ and the like are somebody else's code, and may even exit
         return Made((Text(f"(a value of type {type(value).__name__} that cannot be shown: {type(error).__name__})"),))
+
+
+def _is_short(text: str, most: int) -> bool:
+    """Whether a text surely has no more tokens than that: a token is one byte at least, and a character four bytes at most."""
+    return len(text) * 4 <= most or (len(text) <= most and text.isascii())
 
 
 def _made(value: Any, most: int, model: str | None, cover: Callable[[str], str]) -> Made:

@@ -83,6 +83,23 @@ test("tokens find their nodes, also where the system text stands beside the mess
   assert.equal(m.tokensAt({ messages: [{}] }, null).size, 0);
 });
 
+test("every node of a body finds the tokens of its text, in later rounds too", () => {
+  const rounds = [
+    { request: { change: { new: { model: "m", messages: [{ role: "user", content: "a b" }] } }, weights: { model: 1, messages: [4, [4, 1, 2]] } } },
+    { request: { change: { same: { messages: 1 }, new: { messages: [{ role: "tool", parts: ["x"] }] } }, weights: { messages: [5, [5, 1, [1, 1]]] } } },
+    { request: { change: { gone: ["model"] }, weights: {} } },
+  ];
+  const [whole, weights] = [m.bodies(rounds), m.weighings(rounds)];
+  const at = (index, ...path) => m.weightAt(whole[index], weights[index], path);
+  assert.equal(at(0, "messages", 0, "content"), 2);
+  assert.equal(at(1, "messages"), 9);
+  assert.equal(at(1, "messages", 0, "content"), 2);
+  assert.equal(at(1, "messages", 1, "parts", 0), 1);
+  assert.equal(at(2, "model"), undefined);
+  assert.equal(at(0), undefined);
+  assert.equal(at(0, "messages", 0, "role", 7), undefined);
+});
+
 test("what is new is said in words", () => {
   const rounds = [round(1, { new: { messages: [1, 2] } }), round(2, { same: { messages: 2 }, new: { messages: [3], model: "b" }, gone: ["x"] }), round(3, {})];
   const { text, value } = m.novelty(rounds, 1);
