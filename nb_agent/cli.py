@@ -33,6 +33,12 @@ def _parser() -> argparse.ArgumentParser:
     mock = commands.add_parser("mock", help="serve the mock model over HTTP, for other programs and for a class")
     mock.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)")
     mock.add_argument("--port", type=int, default=8765, help="port, 0 for a free one (default: %(default)s)")
+    told = "; models whose names ask for another keep theirs"
+    mock.add_argument("--window", default="", help=f"context window of every model, in tokens{told}")
+    mock.add_argument("--speed", default="", help=f"tokens per second{told}")
+    mock.add_argument(
+        "--fault", default="", help="mistake that every model makes, such as rate_limit or drop; a prompt may ask for its own"
+    )
     mock.set_defaults(action=_mock)
     demo = commands.add_parser("demo", help="run the three-round file task against the mock model and print the run")
     demo.add_argument("--dir", type=Path, default=Path("demo"), help="folder to work in (default: ./%(default)s)")
@@ -41,10 +47,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _mock(options: argparse.Namespace) -> None:
-    from nb_agent.mock import server  # noqa: PLC0415  starlette and uvicorn are for this command only
+    from nb_agent.mock import faults, server  # noqa: PLC0415  starlette and uvicorn are for this command only
 
+    served = faults.served(window=options.window, speed=options.speed, fault=options.fault)
     server.serve(
-        options.host, options.port, ready=lambda url: print(f"mock model at {url} (any key, any model name); Ctrl+C ends it")
+        options.host,
+        options.port,
+        ready=lambda url: print(f"mock model at {url} (any key, any model name); Ctrl+C ends it"),
+        served=served,
     )
 
 

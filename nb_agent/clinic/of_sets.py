@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import Final
 
 from nb_agent import tokens
@@ -28,13 +27,18 @@ _MOST_SHARE: Final = 1 / 3  # results may take another third
 
 def clash(subjects: Sequence[Subject]) -> Iterator[Together]:
     """Names that are the same but for case, signs, order, or a word that means the same."""
-    for one, other in combinations(subjects, 2):
-        if one.name == other.name:
+    for other, earlier in _in_turn(subjects):
+        if any(one.name == other.name for one in earlier):
             yield other.name, None, "two different tools have this name: no run takes both", f"{other.name}_…"
-        elif _plain(one.name) == _plain(other.name):
-            yield other.name, None, f"it differs from {one.name} only in case and signs", _apart(other)
-        elif meaning(one.name) == meaning(other.name):
-            yield other.name, None, f"it means the same as {one.name}: a model takes one for the other", _apart(other)
+        elif twin := next((one for one in earlier if _plain(one.name) == _plain(other.name)), None):
+            yield other.name, None, f"it differs from {twin.name} only in case and signs", _apart(other)
+        elif twin := next((one for one in earlier if meaning(one.name) == meaning(other.name)), None):
+            yield other.name, None, f"it means the same as {twin.name}: a model takes one for the other", _apart(other)
+
+
+def _in_turn(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Sequence[Subject]]]:
+    """Each tool with those before it, so that of many alike each is named once."""
+    return ((subject, subjects[:place]) for place, subject in enumerate(subjects))
 
 
 def _plain(name: str) -> str:
@@ -47,12 +51,14 @@ def _apart(subject: Subject) -> str:
 
 def overlap(subjects: Sequence[Subject]) -> Iterator[Together]:
     """Descriptions that say nearly the same."""
-    for one, other in combinations(subjects, 2):
-        first, second = content(one.description), content(other.description)
-        both = first | second
-        if min(len(first), len(second)) >= _LEAST_WORDS and len(first & second) >= _MOST_ALIKE * len(both):
-            wording = f"{other.description.rstrip('.')}. Use it when …; for … use {one.name}."
-            yield other.name, None, f"its description says nearly the same as that of {one.name}", wording
+    for other, earlier in _in_turn(subjects):
+        if twin := next((one for one in earlier if _alike(content(one.description), content(other.description))), None):
+            wording = f"{other.description.rstrip('.')}. Use it when …; for … use {twin.name}."
+            yield other.name, None, f"its description says nearly the same as that of {twin.name}", wording
+
+
+def _alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    return min(len(first), len(second)) >= _LEAST_WORDS and len(first & second) >= _MOST_ALIKE * len(first | second)
 
 
 def crowd(subjects: Sequence[Subject]) -> Iterator[Together]:

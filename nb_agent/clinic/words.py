@@ -188,6 +188,7 @@ def verb(name: str) -> str:
     return next(iter(pieces(name.rpartition("__")[2])), "")
 
 
+@lru_cache(maxsize=1024)
 def meaning(name: str) -> frozenset[str]:
     """What names have in common that a model takes for each other: other case, other signs, another word for the same.
 
@@ -197,6 +198,7 @@ def meaning(name: str) -> frozenset[str]:
     return frozenset(_ALIKE.get(piece, piece) for piece in pieces(name))
 
 
+@lru_cache(maxsize=1024)
 def content(text: str) -> frozenset[str]:
     """The words of a text that say something, without their endings.
 

@@ -1,8 +1,8 @@
 """Mistakes on demand: what models and their servers do wrong, one at a time, so that a lesson can show it and a host can be tried.
 
-A fault is asked for by a word in the prompt, ``fault:NAME``, or by the name of the model, ``mock:NAME``. Faults of the model change
-what it says before that is written down; faults of the server change the answer on its way. Both are in one table with what they
-show.
+A fault is asked for by a word in the prompt, ``fault:NAME``, by the name of the model, ``mock:NAME``, or of a whole server. Those of
+the model change what it says before that is written down, those of the server change the answer on its way. All are in one table
+with what they show.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from nb_agent.errors import SettingError
 from nb_agent.messages import Definition, ToolCall
-from nb_agent.mock.models import Answer, is_known
+from nb_agent.mock.models import Answer, Model, Refused, options
 from nb_agent.mock.plans import Ask, outcomes, turn_of
-from nb_agent.mock.wire import Draft, Refused, token
+from nb_agent.mock.wire import Draft, token
 from nb_agent.values import dumps
 
-__all__ = ["FAULTS", "Fault", "chosen", "disturb", "refuse", "spoil", "without_word"]
+__all__ = ["FAULTS", "Fault", "chosen", "disturb", "refuse", "served", "spoil", "without_word"]
 
 _WORD: Final = re.compile(r"\bfault:([a-z_]+)", re.IGNORECASE)
 
@@ -43,25 +44,41 @@ class Fault:
     shows: str
     drafts: Callable[[list[Draft], Ask, str], list[Draft]] | None = None
     once: bool = False
-    refused: Callable[[], Refused] | None = None
+    refused: Callable[[], Refused | None] | None = None
     chunks: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None
 
 
-def chosen(ask: Ask) -> Fault | None:
-    """The fault that a request asks for.
+def chosen(ask: Ask, made: str = "") -> Fault | None:
+    """The fault that a request asks for: by a word of its prompt, else the one that its model makes.
 
     Raises:
         Refused: there is none of that name; the text lists them.
     """
-    named = ask.model.partition(":")[2] if is_known(ask.model) else ""
     prompt = next((message.text for message in reversed(ask.messages) if message.role == "user"), "")
     found = _WORD.search(prompt)
-    name = named or (found[1].lower() if found else "")
-    if not name:
-        return None
+    name = found[1].lower() if found else made
+    return _named(name) if name else None
+
+
+def _named(name: str) -> Fault:
     if name not in FAULTS:
         raise Refused(f"The mock model has no fault named '{name}'. It has: {', '.join(FAULTS)}.", param="model")
     return FAULTS[name]
+
+
+def served(**given: str) -> Model:
+    """How a server's models behave where nothing else is asked for; options left empty say nothing.
+
+    Raises:
+        SettingError: an option does not take what was given, or there is no such fault.
+    """
+    try:
+        made = options({name: text for name, text in given.items() if text})
+        if made.fault:
+            _named(made.fault)
+    except Refused as refused:
+        raise SettingError(str(refused)) from None
+    return made
 
 
 def without_word(prompt: str) -> str:
@@ -69,8 +86,14 @@ def without_word(prompt: str) -> str:
     return _WORD.sub("", prompt)
 
 
-def refuse(fault: Fault | None, seed: str) -> None:
-    """Raise what the fault refuses the request with, if it does. A server that is busy once has to remember whom it sent away."""
+def refuse(fault: Fault | None, seed: str, too_long: Refused) -> None:
+    """Raise what the fault refuses the request with, if it does. A server that is busy once has to remember whom it sent away.
+
+    Args:
+        fault: the one that was chosen.
+        seed: tells requests apart.
+        too_long: how the format's vendor words that a prompt does not fit.
+    """
     if fault is None or fault.refused is None:
         return
     if fault.once and seed in _sent_away:
@@ -78,7 +101,7 @@ def refuse(fault: Fault | None, seed: str) -> None:
         return
     if fault.once:
         _sent_away.append(seed)
-    raise fault.refused()
+    raise fault.refused() or too_long
 
 
 def spoil(fault: Fault | None, drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
@@ -219,11 +242,7 @@ FAULTS: Final[dict[str, Fault]] = {
     ),
     "context": Fault(
         "the prompt does not fit into the window",
-        refused=lambda: Refused(
-            "This model's maximum context length is 8192 tokens, and the messages are longer.",
-            code="context_length_exceeded",
-            param="messages",
-        ),
+        refused=lambda: None,  # each vendor has words of its own for it
     ),
     "drop": Fault("the connection breaks off in the middle of the answer", chunks=_dropped),
     "broken_json": Fault("the stream holds something that is no JSON", chunks=_garbled),

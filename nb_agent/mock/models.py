@@ -116,8 +116,13 @@ def model(name: str, served: Model = _USUAL) -> Model:
     """
     base, _, asked = name.partition(":") if is_known(name) else ("mock", "", "")
     parts = (part.strip() for part in asked.split(","))
-    given = dict(part.split("=", 1) if "=" in part else ("fault", part) for part in parts if part)
+    given = dict(_option(part) for part in parts if part)
     return options(given).over(MODELS[base]).over(served).over(_USUAL)
+
+
+def _option(part: str) -> tuple[str, str]:
+    key, sign, text = part.partition("=")
+    return (key, text) if sign else ("fault", key)
 
 
 def window(name: str) -> int:

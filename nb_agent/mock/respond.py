@@ -10,9 +10,9 @@ import re
 from typing import Final, NoReturn, cast
 
 from nb_agent.mock import anthropic_messages, chat_completions, faults, gemini_generate, responses, wire
-from nb_agent.mock.models import MODELS, Answer, model, window
+from nb_agent.mock.models import MODELS, Answer, Model, model
 from nb_agent.mock.planner import plan
-from nb_agent.mock.wire import Format, Frame, Refused, Usage
+from nb_agent.mock.wire import Draft, Format, Frame, Refused, Usage
 from nb_agent.values import JSON, dumps, encode
 
 __all__ = ["FORMATS", "respond"]
@@ -29,13 +29,24 @@ _EVENTS: Final = "text/event-stream; charset=utf-8"
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")  # /v1, /v1beta: servers differ, and clients too
 
 
-def respond(path: str, content: bytes) -> Answer:
+#: The end of a path that asks for a count -> that of the request which it counts, the key of the answer, and what is beside it.
+_COUNTS: Final[dict[str, tuple[str, str, JSON]]] = {
+    "/responses/input_tokens": ("/responses", "input_tokens", {"object": "response.input_tokens"}),
+    "/messages/count_tokens": ("/messages", "input_tokens", {}),
+    ":countTokens": (":generateContent", "totalTokens", {}),
+}
+
+
+def respond(path: str, content: bytes, served: Model) -> Answer:
     """The answer of the mock server; a refusal is an answer too."""
     route = _VERSION.sub("", "/" + path.partition("?")[0].strip("/"), count=1)
-    spoken, carried = next(((form, said) for form in FORMATS if (said := form.carried(route)) is not None), (FORMATS[0], None))
+    counting = next((end for end in _COUNTS if route.endswith(end)), "")
+    whole = route.removesuffix(counting) + _COUNTS[counting][0] if counting else route
+    spoken, carried = next(((form, said) for form in FORMATS if (said := form.carried(whole)) is not None), (FORMATS[0], None))
     try:
         if carried is not None:
-            return _answered(spoken, wire.parse(content) | carried)
+            body = wire.parse(content) | carried
+            return _counted(spoken, body, counting) if counting else _answered(spoken, body, served)
         return _models(route) if route == "/models" or route.startswith("/models/") else _nowhere(path)
     except Refused as refused:
         return Answer(refused.status, _JSON, iter([encode(spoken.error(refused))]))
@@ -45,22 +56,34 @@ def _nowhere(path: str) -> NoReturn:
     raise Refused(f"Invalid URL ({path}). The mock model speaks at: {', '.join(form.PATH for form in FORMATS)}.", status=404)
 
 
-def _answered(spoken: Format, body: JSON) -> Answer:
+def _counted(spoken: Format, body: JSON, counting: str) -> Answer:
+    """What a request would cost, without an answer to it. Google's clients may wrap it up."""
+    body |= body.pop("generateContentRequest", {})
+    spoken.read(body, counting=True)
+    _, key, more = _COUNTS[counting]
+    return Answer(200, _JSON, iter([encode({**more, key: wire.count(body, spoken)})]))
+
+
+def _answered(spoken: Format, body: JSON, served: Model) -> Answer:
     ask = spoken.read(body)
-    fault = faults.chosen(ask)
+    made = model(ask.model, served)
+    fault = faults.chosen(ask, made.fault)
     seed = _seed(body)
-    faults.refuse(fault, seed)
+    faults.refuse(fault, seed, spoken.too_long(made.window, made.window + 1))
     prompt = wire.count(body, spoken)
-    room = window(ask.model) - prompt
+    room = made.window - prompt
     if room <= 0:
-        raise spoken.too_long(window(ask.model), prompt)
+        raise spoken.too_long(made.window, prompt)
     drafts = faults.spoil(fault, wire.drafts(plan(ask), ask, room=room, seed=seed), ask, seed)
     usage = Usage(prompt, wire.completion(drafts, ask.model))
-    slow = model(ask.model).slow
-    if body.get("stream"):
-        return faults.disturb(fault, Answer(200, _EVENTS, wire.paced(spoken.stream(body, drafts, usage, seed), slow=slow)))
-    whole = Frame(encode(spoken.whole(body, drafts, usage, seed)), usage.completion)
-    return faults.disturb(fault, Answer(200, _JSON, wire.paced([whole], slow=slow)))
+    streams = bool(body.get("stream"))
+    frames = spoken.stream(body, drafts, usage, seed) if streams else [_whole(spoken, body, drafts, usage, seed)]
+    answer = Answer(200, _EVENTS if streams else _JSON, wire.paced(frames, made.speed, usage.completion))
+    return faults.disturb(fault, answer)
+
+
+def _whole(spoken: Format, body: JSON, drafts: list[Draft], usage: Usage, seed: str) -> Frame:
+    return Frame(encode(spoken.whole(body, drafts, usage, seed)), usage.completion)
 
 
 def _seed(body: JSON) -> str:

@@ -10,6 +10,7 @@ import errno
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent import mock
@@ -28,13 +29,16 @@ __all__ = ["running", "serve"]
 _LEAVE: Final = 5.0  # seconds that a server in a thread is given to end
 
 
-def serve(host: str = "127.0.0.1", port: int = 0, *, ready: Callable[[str], None] | None = None) -> None:
+def serve(
+    host: str = "127.0.0.1", port: int = 0, *, ready: Callable[[str], None] | None = None, served: mock.Model | None = None
+) -> None:
     """Serve until interrupted.
 
     Args:
         host: the address to listen on.
         port: the port, 0 for a free one.
         ready: called with the base URL as soon as connections are accepted.
+        served: the window, speed and fault of models whose names say nothing of them.
 
     Raises:
         SettingError: the address cannot be listened on.
@@ -42,14 +46,14 @@ def serve(host: str = "127.0.0.1", port: int = 0, *, ready: Callable[[str], None
     with contextlib.closing(_listen(host, port)) as listener, contextlib.suppress(KeyboardInterrupt):
         if ready is not None:
             ready(_url(listener))
-        _server().run(sockets=[listener])
+        _server(served).run(sockets=[listener])
 
 
 @contextlib.contextmanager
-def running() -> Iterator[str]:
+def running(served: mock.Model | None = None) -> Iterator[str]:
     """A server in a thread, on a free port of the loopback address; yields its base URL and ends it afterwards."""
     with contextlib.closing(_listen("127.0.0.1", 0)) as listener:
-        server = _server()
+        server = _server(served)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="nb_agent mock server", daemon=True)
         thread.start()
         try:
@@ -77,17 +81,17 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _server() -> uvicorn.Server:
+def _server(served: mock.Model | None) -> uvicorn.Server:
     import uvicorn  # noqa: PLC0415  only whoever serves needs it
     from starlette.applications import Starlette  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
 
-    app = Starlette(routes=[Route("/{path:path}", _respond, methods=["GET", "POST"])])
+    app = Starlette(routes=[Route("/{path:path}", partial(_respond, served), methods=["GET", "POST"])])
     settings: dict[str, Any] = {"lifespan": "off", "ws": "none", "http": "h11", "loop": "asyncio", "log_level": "warning"}
     return uvicorn.Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=1, **settings))
 
 
-async def _respond(request: Request) -> Response:
+async def _respond(served: mock.Model | None, request: Request) -> Response:
     """One request. The work is done in a thread: counting takes a moment and a slow model sleeps."""
     from starlette.concurrency import run_in_threadpool  # noqa: PLC0415  see _server
     from starlette.responses import StreamingResponse  # noqa: PLC0415
@@ -97,7 +101,7 @@ async def _respond(request: Request) -> Response:
         path = "/v1/models"  # somebody looks whether it is there
     content = await request.body()
     try:
-        answered = await run_in_threadpool(mock.answer, path, content)
+        answered = await run_in_threadpool(mock.answer, path, content, served)
     except Exception as error:  # noqa: BLE001  a fault of ours has to reach the client as what it is
         refused = Refused(f"the mock model failed: {type(error).__name__}: {error}", status=500, code="server_error")
         answered = mock.Answer(500, "application/json", iter([encode(chat_completions.error(refused))]))

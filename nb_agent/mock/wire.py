@@ -66,8 +66,8 @@ class Format(Protocol):
     def too_long(self, window: int, prompt: int) -> Refused:
         """The refusal of a prompt of so many tokens, in the words of the format's vendor."""
 
-    def read(self, body: JSON) -> Ask:
-        """What the request asks for; raises `Refused` for what a server would refuse."""
+    def read(self, body: JSON, *, counting: bool = False) -> Ask:
+        """What the request asks for, or what is to be counted; raises `Refused` for what a server would refuse."""
 
     def segments(self, body: JSON) -> list[Segment]:
         """The request's text by part, as the adapter of the format gives it."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from nb_agent.tokens.families import Family
-from nb_agent.tokens.rendering import wrapped, written
+from nb_agent.tokens.rendering import written
 from nb_agent.values import dumps
 
 __all__ = ["PARALLEL", "Protocol", "compact", "forced", "protocol", "rendered", "together"]
@@ -72,23 +73,43 @@ def forced(choice: Any) -> str | None:
 
 
 class Rendered(NamedTuple):
-    """All definitions as one text, the text of each, and whether each is the text that a model reads."""
+    """Definitions as one text, cut where it changes no token: ``opening``, a stretch for each, ``closing``.
 
-    whole: str
+    ``known`` says of each whether a model reads it in this form; what is no function stands in ``each`` as the JSON that is sent.
+    """
+
+    opening: str
     each: tuple[str, ...]
+    closing: str
     known: tuple[bool, ...]
+
+
+_NAMESPACE: Final = "namespace functions {\n\n"
+_OPENINGS: Final = {"old": _NAMESPACE, "omni": f"# Tools\n\n## functions\n\n{_NAMESPACE}", "reasoning": ""}
+_CLOSING: Final = "} // namespace functions"
 
 
 @lru_cache(maxsize=64)
 def rendered(forms: tuple[str, ...], read_by: Family) -> Rendered:
-    """Definitions as a model reads them, from the JSON that is sent. What is no function stays as it is."""
-    terse = read_by.terse or read_by.generation != "old"
-    texts = [_text(form, terse=terse) for form in forms]
+    """Definitions as a model reads them, from the JSON that is sent."""
+    texts = [_text(form, terse=read_by.terse or read_by.generation != "old") for form in forms]
     functions = [text for text in texts if text is not None]
-    whole = "\n\n".join(functions) if read_by.generation == "reasoning" else wrapped(functions)
-    whole = f"# Tools\n\n## functions\n\n{whole}" if read_by.generation == "omni" else whole
-    each = tuple(form if text is None else text for text, form in zip(texts, forms, strict=True))
-    return Rendered(whole if functions else "", each, tuple(text is not None for text in texts))
+    opening = _OPENINGS[read_by.generation] if functions else ""
+    begun, *stretches = _stretches(opening, functions, last="\n\n" if opening else "")
+    left = iter(stretches)
+    each = tuple(form if text is None else next(left) for text, form in zip(texts, forms, strict=True))
+    return Rendered(begun, each, _CLOSING if opening else "", tuple(text is not None for text in texts))
+
+
+def _stretches(opening: str, functions: Sequence[str], *, last: str) -> list[str]:
+    """The opening, and a stretch for each function, that together are the whole text.
+
+    The slashes of a comment may be one token with the line ends before them, and so stand at the end of the stretch before.
+    """
+    ends = [opening, *(f"{function}\n\n" for function in functions[:-1]), *(function + last for function in functions[-1:])]
+    slashes = [len(text) - len(text.lstrip("/\n")) if place > 1 or opening else 0 for place, text in enumerate(ends)]
+    slashes[0] = 0
+    return [text[skip:] + after[:more] for (text, skip), (after, more) in pairwise([*zip(ends, slashes, strict=True), ("", 0)])]
 
 
 def _text(content: str, *, terse: bool) -> str | None:

@@ -6,23 +6,18 @@ sent. Unlike `protocols`, which adds up what a request costs, this only writes t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from nb_agent.values import JSON, dumps
 
-__all__ = ["wrapped", "written"]
+__all__ = ["written"]
 
 #: JSON Schema's words for types that are called otherwise.
 _TYPES: Final = {"integer": "number", **{name: name for name in ("string", "number", "boolean", "null", "object")}}
 _MOST: Final = 5_000  # schemas in one definition, with what its references point to; what is beyond goes on as `any`
 _COMMENTED: Final = 2  # levels on which the first generation keeps descriptions
-
-
-def wrapped(functions: Sequence[str]) -> str:
-    """Functions in their namespace."""
-    return "\n\n".join(["namespace functions {", *functions, "} // namespace functions"])
 
 
 def written(form: JSON, *, terse: bool) -> str:

@@ -210,19 +210,14 @@ class _Count(Tally):
     def written(self, definitions: Sequence[Segment], given: Segments) -> None:
         """Definitions as the model reads them: each tool's own text is its own, what is around it is overhead."""
         found, known = rendered(tuple(definition.text for definition in definitions), self.family), self.protocol
-        if known is None:
-            return
-        around = self.measure(found.whole) if found.whole else 0
         for definition, text, is_function in zip(definitions, found.each, found.known, strict=True):
-            tokens = self.measure(text)
-            self.add("tools", tokens, tool=definition.tool)
-            around -= tokens if is_function else 0
+            self.add("tools", self.measure(text), tool=definition.tool)
             self.exact = self.exact and is_function and self.measured
-        if not found.whole:
+        if known is None or not any(found.known):
             return
         joined = known.joint and self.system is not None and (self.system[1] or not known.leading)
         seam = self.seam(self.system[0], known.joint, bare=known.leading) + known.seam if joined and self.system else known.alone
-        self.add("overhead", around + known.definitions + seam)
+        self.add("overhead", self.measure(found.opening) + self.measure(found.closing) + known.definitions + seam)
         if given.choice not in (None, "auto", "none"):
             self.exact = self.exact and known.steady
         if self.family.generation == "old":

@@ -16,7 +16,6 @@ from nb_agent.adapters.anthropic_messages.words import sound
 from nb_agent.messages import Definition, Image, Message, Part, Text, ToolCall, ToolResult
 from nb_agent.mock.anthropic_messages.blocks import signature
 from nb_agent.mock.anthropic_messages.checks import check
-from nb_agent.mock.models import window
 from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, dumps, encode
@@ -25,8 +24,6 @@ __all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long",
 
 PATH: str = f"/v1{adapter.PATH}"
 segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
-
-_COUNT: Final = "/count_tokens"  # the end of the path, and the key by which `carried` tells `read` of it
 
 #: Our word -> Anthropic's.
 _STOP: Final = {
@@ -50,17 +47,9 @@ _TYPES: Final = {
 }
 
 
-class _Counted(Refused):
-    """A request that only wants its tokens counted gets no answer of the model: it leaves by the door of the refusals."""
-
-    def __init__(self, prompt: int) -> None:
-        super().__init__(f"{prompt} tokens", status=200)
-        self.prompt = prompt
-
-
 def carried(route: str) -> JSON | None:
-    """Nothing: the body says it all, but for whether it is only to be counted."""
-    return {adapter.PATH: {}, adapter.PATH + _COUNT: {_COUNT: True}}.get(route)
+    """Nothing: the body says it all."""
+    return {} if route == adapter.PATH else None
 
 
 def too_long(window: int, prompt: int) -> Refused:
@@ -71,16 +60,13 @@ def too_long(window: int, prompt: int) -> Refused:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read(body: JSON) -> Ask:
-    """What a request asks for.
+def read(body: JSON, *, counting: bool = False) -> Ask:
+    """What a request asks for, or what is to be counted.
 
     Raises:
-        Refused: Anthropic's server would refuse it; the text names the field. Or it is only to be counted.
+        Refused: Anthropic's server would refuse it; the text names the field.
     """
-    counting = body.pop(_COUNT, False)
     check(body, counting=counting)
-    if counting:
-        raise _Counted(tokens.breakdown(segments(body), model=body["model"]).total)
     choice: JSON = body.get("tool_choice") or {}
     named = choice.get("type") == "tool"
     offered = [tool for tool in body.get("tools") or () if "input_schema" in tool]
@@ -91,7 +77,7 @@ def read(body: JSON) -> Ask:
         choice=_CHOICE[choice.get("type", "auto")],
         named=named,
         parallel=not choice.get("disable_parallel_tool_use"),
-        limit=body["max_tokens"],
+        limit=body.get("max_tokens"),
         stop=tuple(body.get("stop_sequences") or ()),
         form=((body.get("output_config") or {}).get("format") or {}).get("schema"),
     )
@@ -149,7 +135,7 @@ def _result(block: JSON) -> ToolResult:
 def whole(body: JSON, answer: Sequence[Draft], usage: Usage, seed: str) -> JSON:
     """A ``message`` object. Of several choices the first: this API gives one."""
     blocks = _blocks(body, answer[0])
-    return {**_head(body, seed), "content": blocks, **_end(body, answer[0], usage), "usage": _usage(usage, blocks, body)}
+    return {**_head(body, seed), "content": blocks, **_end(answer[0]), "usage": _usage(usage, blocks, body)}
 
 
 def _head(body: JSON, seed: str) -> JSON:
@@ -178,12 +164,16 @@ def _call(call: ToolCall) -> JSON:
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments if made is None else made}
 
 
-def _end(body: JSON, draft: Draft, usage: Usage) -> JSON:
-    """How it ended; it was the window and not the limit that cut it where the window leaves less than the limit."""
-    word = _STOP.get(draft.finish, draft.finish)
-    if word == "max_tokens" and window(body["model"]) - usage.prompt < body["max_tokens"]:
-        word = "model_context_window_exceeded"
-    return {"stop_reason": word, "stop_sequence": None}
+def _end(draft: Draft) -> JSON:
+    """How it ended: by a stop sequence, by the window that was full, or as everywhere."""
+    word = (
+        "stop_sequence"
+        if draft.stop
+        else "model_context_window_exceeded"
+        if draft.crowded
+        else _STOP.get(draft.finish, draft.finish)
+    )
+    return {"stop_reason": word, "stop_sequence": draft.stop or None}
 
 
 def _usage(usage: Usage, blocks: list[JSON], body: JSON) -> JSON:
@@ -214,7 +204,7 @@ def stream(body: JSON, answer: Sequence[Draft], usage: Usage, seed: str) -> Iter
             yield _frame("content_block_delta", cost, index=index, delta=delta)
         yield _frame("content_block_stop", index=index)
     final = {key: value for key, value in counted.items() if key != "service_tier"}
-    yield _frame("message_delta", delta=_end(body, answer[0], usage), usage=final)
+    yield _frame("message_delta", delta=_end(answer[0]), usage=final)
     yield _frame("message_stop")
 
 
@@ -243,8 +233,6 @@ def _deltas(block: JSON) -> Iterator[tuple[JSON, int]]:
 
 
 def error(refused: Refused) -> JSON:
-    """Anthropic's error body; or the count that was asked for."""
-    if isinstance(refused, _Counted):
-        return {"input_tokens": refused.prompt}
+    """Anthropic's error body."""
     kind = _TYPES.get(refused.status, "invalid_request_error" if refused.status < 500 else "api_error")
     return {"type": "error", "error": {"type": kind, "message": str(refused)}, "request_id": "req_mock"}

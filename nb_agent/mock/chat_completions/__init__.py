@@ -43,12 +43,13 @@ def too_long(window: int, prompt: int) -> Refused:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read(body: JSON) -> Ask:
-    """What a request asks for.
+def read(body: JSON, *, counting: bool = False) -> Ask:
+    """What a request asks for; it is the same where it is only to be counted.
 
     Raises:
         Refused: OpenAI's server would refuse it; the text names the field.
     """
+    del counting
     check(body)
     tools = tuple(_definition(tool["function"]) for tool in body.get("tools") or () if "function" in tool)
     choice, tools = _choice(body.get("tool_choice"), tools)

@@ -49,12 +49,13 @@ def too_long(window: int, prompt: int) -> Refused:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read(body: JSON) -> Ask:
-    """What a request asks for.
+def read(body: JSON, *, counting: bool = False) -> Ask:
+    """What a request asks for; it is the same where it is only to be counted.
 
     Raises:
         Refused: Google's server would refuse it; the text names the field.
     """
+    del counting
     check(body)
     config: JSON = field(body, "generationConfig") or {}
     choice, allowed = _choice(body)

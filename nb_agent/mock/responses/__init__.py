@@ -65,12 +65,13 @@ def too_long(window: int, prompt: int) -> Refused:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read(body: JSON) -> Ask:
-    """What a request asks for.
+def read(body: JSON, *, counting: bool = False) -> Ask:
+    """What a request asks for; it is the same where it is only to be counted.
 
     Raises:
         Refused: OpenAI's server would refuse it; the text names the field.
     """
+    del counting
     check(body)
     tools = tuple(_definition(tool) for tool in body.get("tools") or () if tool["type"] == "function")
     choice, tools = _choice(body.get("tool_choice"), tools)
