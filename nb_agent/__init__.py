@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from nb_agent.agent import Agent
+    from nb_agent.clinic import compare_definitions, lint
     from nb_agent.comparison import compare
     from nb_agent.contents import compare_contents
     from nb_agent.errors import AgentError, ToolError
@@ -34,8 +35,10 @@ __all__ = [
     "ToolError",
     "compare",
     "compare_contents",
+    "compare_definitions",
     "idempotency_key",
     "image",
+    "lint",
     "load_ipython_extension",
     "tool",
     "unload_ipython_extension",
@@ -46,8 +49,10 @@ _HOMES = {
     "Agent": "nb_agent.agent",
     "compare": "nb_agent.comparison",
     "compare_contents": "nb_agent.contents",
+    "compare_definitions": "nb_agent.clinic",
     "idempotency_key": "nb_agent.guards.repeats",
     "image": "nb_agent.tools.pictures",
+    "lint": "nb_agent.clinic",
     "AgentError": "nb_agent.errors",
     "Masks": "nb_agent.guards.masking",
     "Policy": "nb_agent.guards.policy",

@@ -167,7 +167,7 @@ def test_the_server_says_what_it_is_and_refuses_what_it_does_not_know(url):
 
 
 def test_a_fault_of_the_mock_itself_is_a_500_in_the_usual_form(url, monkeypatch):
-    def broken(path, content):
+    def broken(path, content, served):
         raise RuntimeError("oops")
 
     monkeypatch.setattr(mock, "answer", broken)

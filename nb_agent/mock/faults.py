@@ -1,7 +1,7 @@
 """Mistakes on demand: what models and their servers do wrong, one at a time, so that a lesson can show it and a host can be tried.
 
-A fault is asked for by a word in the prompt, ``fault:NAME``, by the name of the model, ``mock:NAME``, or of a whole server. Those of
-the model change what it says before that is written down, those of the server change the answer on its way. All are in one table
+A fault is asked for by a word in the prompt, ``fault:NAME``, by the name of the model, ``mock:NAME``, or of a whole server. Faults
+of the model change what it says before that is written down, those of the server change the answer on its way. All are in one table
 with what they show.
 """
 

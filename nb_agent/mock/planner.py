@@ -1,7 +1,8 @@
 """What the mock model answers: calls of the tools that a prompt asks for, then sentences from their results.
 
 A function of the request alone: the same request gets the same answer. It works with any tools, since all it goes by is their
-definitions. Unlike `scenarios` it follows no script. It invents nothing unless a call is demanded (``tool_choice``).
+definitions. Unlike `scenarios` it follows no script. It invents nothing unless a call is demanded (``tool_choice``), or a
+definition leaves it no choice (`inventing`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nb_agent.mock import faults, scenarios
 from nb_agent.mock.answers import ask_for, introduce, report
 from nb_agent.mock.choosing import Pick, about, choose, makes, tells
 from nb_agent.mock.filling import fill
+from nb_agent.mock.inventing import guessed, mended
 from nb_agent.mock.params import Param, of_schema, params
 from nb_agent.mock.phrases import invented
 from nb_agent.mock.plans import NOT_RUN, Ask, Call, Outcome, Plan, outcomes, turn_of
@@ -78,7 +80,7 @@ def _planned(ask: Ask, text: str, tools: tuple[Definition, ...], done: tuple[Out
         return Plan(report(done, text) if done else introduce(text, tools))
     if sum(outcome.code in NOT_RUN for outcome in done) >= _MOST_FAILURES:
         return Plan(report(done, text))
-    calls = _new([call for goal in goals for call in goal.calls], done)
+    calls = _new([guessed(call, tools, text) for goal in goals for call in goal.calls], done) or mended(done, text)
     if not calls:
         calls = _new(_supplying(goals, prompt, tools, done), done)
     if not calls and forced:
