@@ -9,7 +9,6 @@ from samples import state_of
 
 from nb_agent import Agent, Run, mock, tool
 from nb_agent.adapters import WIRES
-from nb_agent.agent import counted
 from nb_agent.compaction import (
     DEFAULT,
     STRATEGIES,
@@ -31,6 +30,7 @@ from nb_agent.messages import Image, Message, Text, ToolCall, ToolResult
 from nb_agent.mock import respond
 from nb_agent.mock.models import Model
 from nb_agent.mock.plans import Call, Plan
+from nb_agent.run import counted
 from nb_agent.values import dumps, from_json, to_json
 from nb_agent.views.html import page
 
@@ -409,7 +409,7 @@ def test_the_next_run_goes_on_with_what_was_cut_and_off_sends_the_whole_again(mo
 
 def test_a_run_counts_whole_requests_only_near_the_limit(monkeypatch):
     seen = []
-    monkeypatch.setattr("nb_agent.agent.counted", lambda request, model: seen.append(1) or counted(request, model))
+    monkeypatch.setattr("nb_agent.run.counted", lambda request, model: seen.append(1) or counted(request, model))
     Reader(monkeypatch).agent().run(PROMPT, view=False)
     assert len(seen) < 30  # of 61 requests; two or three at each cut
     seen.clear()

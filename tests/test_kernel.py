@@ -350,6 +350,7 @@ def get_weather(city: str) -> str:
     assert cell.text == ""
     printed = value(
         kernel,
-        "[e.printed for e in get_ipython().magics_manager.registry['AgentMagics'].agent.last_run.events if type(e).__name__ == 'ToolDone']",
+        "[event.printed for event in get_ipython().magics_manager.registry['AgentMagics'].agent.last_run.events"
+        " if type(event).__name__ == 'ToolDone']",
     )
     assert sorted(printed) == ["looking at Berlin\n", "looking at Oslo\n"]

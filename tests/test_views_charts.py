@@ -167,7 +167,9 @@ def test_counted_and_reported_are_told_beside_each_bar():
     assert told == [f"{first} counted, 120 reported", f"{second} counted"]
     lines = charts.plot(state).axes[0].collections
     assert [segment[0, 0] for line in lines for segment in line.get_segments()] == [120]
-    estimated = [text.get_text() for text in charts.plot(two_rounds(model="claude-opus")).axes[0].texts]
+    other = two_rounds(model="claude-opus")
+    first, second = (entry["request"]["tokens"]["total"] for entry in other["rounds"])
+    estimated = [text.get_text() for text in charts.plot(other).axes[0].texts]
     assert estimated == [f"{first} estimated, 120 reported", f"{second} estimated"]
 
 
