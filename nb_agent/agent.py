@@ -7,33 +7,32 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from nb_agent import compaction as compacting
 from nb_agent import loop, providers
-from nb_agent.answering import Answers, Price, Spending
+from nb_agent.answering import Price
+from nb_agent.assembly import Assembled, Wishes, assembled
 from nb_agent.errors import SettingError
 from nb_agent.events import Answer, Event, RunEnded
 from nb_agent.guards.masking import Masks, secrets_of
 from nb_agent.guards.policy import Policy, PolicyLike
-from nb_agent.guards.repeats import Repeats
 from nb_agent.history import Finding, check
 from nb_agent.mcp import Hub
 from nb_agent.messages import Image, Message, Text
-from nb_agent.run import Run, counting
+from nb_agent.run import Branch, Run
 from nb_agent.settings import SETTINGS, known
-from nb_agent.tools.calling import Caller
-from nb_agent.tools.capture import captured
+from nb_agent.stepping import Mode
+from nb_agent.steps import Steps
 from nb_agent.tools.pictures import image
-from nb_agent.tools.results import longest
-from nb_agent.tools.sets import Route, ToolSets, crowded
+from nb_agent.tools.sets import Route, ToolSets
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.transport import SHORTEST_KEY, Secret
 from nb_agent.values import JSON
-from nb_agent.views import notebook, outputs
-from nb_agent.views.asking import Ask, Leave, by_input
+from nb_agent.views import notebook
+from nb_agent.views.asking import Ask, Person
 
 __all__ = ["SETTINGS", "Agent"]
 
@@ -43,6 +42,21 @@ Compaction: TypeAlias = str | compacting.Strategy | Sequence[str | compacting.St
 Tools: TypeAlias = Iterable[AnyTool | Callable[..., Any]]
 
 _AS_SET: Final = ("as the agent is set",)  # None means off
+
+
+@dataclass(frozen=True, slots=True)
+class _Wished:
+    """What is wished for one run; ``None`` is as the agent is set."""
+
+    tools: Tools | str | None = None
+    stream: bool | None = None
+    max_rounds: int | None = None
+    time_limit: float | None = None
+    policy: PolicyLike = None
+    compaction: Compaction = _AS_SET
+    token_limit: int | None = None
+    cost_limit: float | None = None
+    answer: Callable[[Event], Answer] = lambda _: None
 
 
 class Agent:
@@ -62,7 +76,7 @@ class Agent:
         tool_time_limit: seconds after which a call of a tool is left behind, where the tool has no limit of its own.
         max_parallel: calls of one reply that run at the same time.
         policy: which calls run, which need leave and which are refused (see `guards.policy.Policy.of`).
-        ask: asks a person for leave; without one, `views.asking.by_input`.
+        ask: asks for leave in place of the person who watches.
         masks: what is masked in results before a model or a view gets them: names of sets, or `guards.masking.Masks`.
         compaction: what is tried, in this order, where a request does not fit the model's window: names of `compaction.STRATEGIES`
             or functions like them. It changes what is sent and never the conversation; ``None`` switches it off.
@@ -93,7 +107,7 @@ class Agent:
         tool_time_limit: float | None = None,
         max_parallel: int = 32,
         policy: PolicyLike = None,
-        ask: Ask = by_input,
+        ask: Ask | None = None,
         masks: Masks | Iterable[str] = ("keys",),
         compaction: Compaction = compacting.DEFAULT,
         token_limit: int | None = None,
@@ -203,7 +217,7 @@ class Agent:
             return sets.chosen(tools)
         return sets.all if self.route is None else sets.chosen(self.route(prompt.text, sets))
 
-    def run(
+    def run(  # noqa: PLR0913  each is an option that people write by its name
         self,
         prompt: str | Sequence[Any],
         *,
@@ -218,6 +232,7 @@ class Agent:
         view: bool = True,
         on_event: Callable[[Event], None] | None = None,
         answer: Callable[[Event], Answer] = lambda _: None,
+        step: bool = False,
     ) -> Run:
         """Send ``prompt``, carry out what the model asks for, and come back when it has answered.
 
@@ -235,7 +250,8 @@ class Agent:
             cost_limit: another limit for this run only.
             view: whether a notebook or a terminal shows it.
             on_event: is called with every event.
-            answer: may change a request or a call before it goes on (see `events`). Where it says nothing, the policy asks.
+            answer: may change a request, a call or a result before it goes on (see `events`). Where it is silent, a person is asked.
+            step: stop before each request, before each call and after each result, and ask what to do (see `stepping`).
 
         Raises:
             SettingError: a setting cannot work; nothing was sent.
@@ -243,60 +259,96 @@ class Agent:
             ProviderError: the model server failed; `last_run` holds what had come.
             KeyboardInterrupt: it was interrupted; `last_run` holds what had come, and the next run goes on from there.
         """
+        wished = _Wished(tools, stream, max_rounds, time_limit, policy, compaction, token_limit, cost_limit, answer)
+        mode: Mode = "step" if step else "run_on"
+        line = self._assembled(_said(prompt), wished, mode)
+        return self._pulled(line, _said(prompt), wished, view=view, on_event=on_event)
+
+    def step(self, prompt: str | Sequence[Any], *, view: bool = True, **wishes: Any) -> Steps:
+        """A run that stops before each request, before each call and after each result, and goes on when it is told.
+
+        Unlike ``run(prompt, step=True)``, which asks while the cell runs, this comes back at each stop; the next cell goes on.
+
+        Args:
+            prompt: as in `run`.
+            view: as in `run`.
+            wishes: ``tools``, ``stream``, ``max_rounds``, ``policy`` and the other options of `run`.
+
+        Raises:
+            SettingError: as `run`.
+        """
         said = _said(prompt)
-        toolbox = self._offered(tools, said)
+        wished = _Wished(**wishes)
+        return Steps(functools.partial(self._assembled, said, wished, "step"), self._remember, view=view)
+
+    def branch(self, run: Run, number: int, *, calls: bool = False, step: bool = False, view: bool = True, **wishes: Any) -> Run:
+        """Go back to round ``number`` of a run and go on from there: a new run that begins as that one did.
+
+        What is said in ``answer`` can change the first thing that happens then (see `events`), and so can a person with ``step``.
+        The conversation of this agent goes on from the branch.
+
+        Args:
+            run: whose rounds before this one are kept. It is not changed.
+            number: of the round, from 1.
+            calls: go back to where the calls of this round were made, instead of to its request.
+            step: stop at each event, as in ``run(prompt, step=True)``.
+            view: as in `run`.
+            wishes: other options of `run`.
+
+        Raises:
+            SettingError: the run has no such round.
+        """
+        said, wished = run.prompt, _Wished(**wishes)
+        line = self._assembled(said, wished, "step" if step else "run_on", Branch(number, run, calls=calls))
+        return self._pulled(line, said, wished, view=view)
+
+    def _assembled(self, said: Message, wished: _Wished, mode: Mode, left: Branch | None = None) -> Assembled:
+        """A run of these wishes, ready to be pulled; with ``left``, one that goes on from a round of another run."""
         target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
-        count = counting(target.model)
-        spending = Spending(
-            target.model,
-            count,
-            most_tokens=self.token_limit if token_limit is None else token_limit,
-            most_cost=self.cost_limit if cost_limit is None else cost_limit,
-            price=self.price,
-        )
-        fitting = compacting.Fitting(
-            compacting.chosen(self.compaction if compaction is _AS_SET else compaction),
-            model=target.model,
-            window=target.window,
-            count=count,
-            memory=self._memory,
-        )
-        seconds = self.time_limit if time_limit is None else time_limit
-        repeats = Repeats(secrets.token_hex(8))
-        answers = Answers(answer, Leave(self.ask).answer, repeats, spending)
-        run = self.last_run = Run()
-        caller = Caller(
-            toolbox,
-            policy=self.policy if policy is None else Policy.of(policy),
-            masks=self.masks.with_secrets(self._secrets()),
-            repeats=repeats,
-            capture=functools.partial(captured, outputs.shown_by_tool),
-            most_at_once=self.max_parallel,
-            most_seconds=self.tool_time_limit,
-            most_tokens=longest(target.window),
-            model=target.model,
-        )
-        began = answers.clock()
-        running = loop.run(
-            said,
-            self.history,
-            target=target,
-            send=lambda request: send(request, None if seconds is None else began + seconds + answers.held),
-            calls=caller,
-            definitions=toolbox.definitions,
+        wishes = Wishes(
+            toolbox=self._offered(wished.tools, said),
             settings=self.settings,
-            stream=self.stream if stream is None else stream,
-            limits=loop.Limits(self.max_rounds if max_rounds is None else max_rounds, seconds),
-            fitting=fitting,
-            notices=tuple(filter(None, [crowded(len(toolbox))])),
-            clock=answers.clock,
+            stream=_first(wished.stream, self.stream),
+            limits=loop.Limits(_first(wished.max_rounds, self.max_rounds), _first(wished.time_limit, self.time_limit)),
+            policy=self.policy if wished.policy is None else Policy.of(wished.policy),
+            masks=self.masks.with_secrets(self._secrets()),
+            compaction=self.compaction if wished.compaction is _AS_SET else wished.compaction,
+            memory=self._memory,
+            tool_time_limit=self.tool_time_limit,
+            max_parallel=self.max_parallel,
+            token_limit=_first(wished.token_limit, self.token_limit),
+            cost_limit=_first(wished.cost_limit, self.cost_limit),
+            price=self.price,
+            answer=wished.answer,
+            mode=mode,
         )
-        observers = [run.events.append, self._remember, *([on_event] if on_event else [])]
-        if view:
-            notebook.pull_shown(running, *observers, count=lambda request, _: count(request), run=run, answer=answers)
-        else:
-            loop.pull(running, *observers, answer=answers)
-        return run
+        history = self.history if left is None else left.run.history
+        line = assembled(said, history, target, send, wishes, left)
+        self.last_run = line.run
+        return line
+
+    def _pulled(
+        self,
+        line: Assembled,
+        said: Message,
+        wished: _Wished,
+        *,
+        view: bool,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Run:
+        """Pull a run to its end; where the person goes back, go on with the branch."""
+        shown = notebook.opened(shown=view)
+        try:
+            while True:
+                shown.begin(line.run, line.fold())
+                person = Person(line.stepper, shown.ask, self.ask)
+                observers = [line.run.events.append, self._remember, *([on_event] if on_event else []), shown.observe]
+                loop.pull(line.running, *observers, answer=functools.partial(line.answers, person=person.answer))
+                if line.stepper.back is None:
+                    return line.run
+                line = self._assembled(said, wished, "step", Branch(line.stepper.back, line.run))
+        finally:
+            shown.close()
 
     def _secrets(self) -> tuple[str, ...]:
         """What no result may hold, whatever it looks like. The short key of a local server may be any word."""
@@ -316,3 +368,7 @@ def _said(prompt: str | Sequence[Any]) -> Message:
     if not any(isinstance(part, Image) or part.text.strip() for part in parts):
         raise SettingError("the prompt is empty; write what the model should do")
     return Message("user", tuple(parts))
+
+
+def _first(wished: Any, usual: Any) -> Any:
+    return usual if wished is None else wished

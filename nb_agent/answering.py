@@ -1,4 +1,4 @@
-"""What a run is answered with: by the caller first, then by a person where leave is needed.
+"""What a run is answered with: by its limits first, then by the caller, then by a person.
 
 A run that goes round in circles, or that would use more than it may, is stopped here and not in the loop, which knows no limits but
 those on rounds and time. Limits hold before a request goes out: what its answer will use, nobody knows.
@@ -95,12 +95,10 @@ class Answers:
         held: seconds in which the run waited for an answer. They are not its own.
     """
 
-    def __init__(
-        self, first: Callable[[Event], Answer], leave: Callable[[Event], Answer], repeats: Repeats, spending: Spending
-    ) -> None:
+    def __init__(self, first: Callable[[Event], Answer], repeats: Repeats, spending: Spending) -> None:
         self.held = 0.0
+        self._since = 0.0
         self._first = first
-        self._leave = leave
         self._repeats = repeats
         self._spending = spending
 
@@ -108,15 +106,23 @@ class Answers:
         """Seconds, without those in which somebody thought about an answer."""
         return time.monotonic() - self.held
 
-    def __call__(self, event: Event) -> Answer:
-        """The answer to one event."""
-        began = time.monotonic()
+    def __call__(self, event: Event, person: Callable[[Event], Answer] = lambda _: None) -> Answer:
+        """The answer to one event; the ``person`` is asked where nothing else has one."""
+        self.hold()
         try:
             if isinstance(event, RequestReady) and (words := self._repeats.stopped):
                 return Stop("repeated_calls", words)
             if stop := self._spending.answer(event):
                 return stop
             given = self._first(event)
-            return self._leave(event) if given is None else given
+            return person(event) if given is None else given
         finally:
-            self.held += time.monotonic() - began
+            self.resume()
+
+    def hold(self) -> None:
+        """The seconds from here to `resume` are not the run's own."""
+        self._since = time.monotonic()
+
+    def resume(self) -> None:
+        """The run goes on."""
+        self.held += time.monotonic() - self._since

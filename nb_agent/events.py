@@ -1,6 +1,6 @@
 """What a run yields. A run is the list of these, and all that is shown, saved, counted or replayed is a function of it.
 
-The two marked (?) may be answered: the generator's ``send`` takes what the event's docstring names, ``None`` means go on.
+Those marked (?) may be answered: the generator's ``send`` takes what the event's docstring names, ``None`` means go on.
 Seconds are measured by the loop's clock and do not count when two events are compared.
 """
 
@@ -18,6 +18,7 @@ __all__ = [
     "STEPS",
     "Answer",
     "Approve",
+    "Changed",
     "Compacted",
     "Delta",
     "Ending",
@@ -135,6 +136,7 @@ class Delta(Value):
     number: int
     pieces: tuple[Piece, ...]
     data: str = ""
+    seconds: float | None = field(default=None, compare=False)  # since the request went out
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,9 @@ class ToolAsked(Value):
 
 @dataclass(frozen=True, slots=True)
 class ToolDone(Value):
-    """A call has its result. Calls that run side by side report in the order in which they end.
+    """(?) A call has its result. Calls that run side by side report in the order in which they end.
+
+    Answer with a `ToolResult` to give the model that one instead, or with `Stop`.
 
     Attributes:
         result: what the model gets.
@@ -186,6 +190,19 @@ class ToolDone(Value):
     printed: str = ""
     pictures: tuple[Image, ...] = ()
     key: str = field(default="", compare=False)  # chance is in it
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(Value):
+    """What stands here goes on instead of what the event before said, since whoever answers has changed it. One of three is set.
+
+    The model's own message is never changed: it is told of a call that was made with other arguments.
+    """
+
+    number: int
+    request: Request | None = None
+    call: ToolCall | None = None  # its id is that of the call that the model asked for
+    result: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +238,11 @@ class Approve(Value):
 
 @dataclass(frozen=True, slots=True)
 class Stop(Value):
-    """An answer to the two events that may be answered: the run ends here, with this reason."""
+    """An answer to each event that may be answered: the run ends here, with this reason."""
 
     reason: Ending = "stopped"
     words: str = ""
 
 
-Event: TypeAlias = RunStarted | Compacted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | RunEnded
+Event: TypeAlias = RunStarted | Compacted | RequestReady | Retrying | Delta | ReplyDone | ToolAsked | ToolDone | Changed | RunEnded
 Answer: TypeAlias = Request | ToolCall | ToolResult | Refuse | Approve | Stop | None

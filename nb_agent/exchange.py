@@ -103,10 +103,11 @@ class Exchange:
                     return Received(end.value, self.clock() - began, first)
                 except ProviderError as error:
                     raise (_BrokenError(error) if error.kind in _BROKEN else error) from None
-                first = self.clock() - began if first is None else first
+                seconds = self.clock() - began
+                first = seconds if first is None else first
                 if pieces:
                     said += [piece.text for piece in pieces if piece.kind in _SAID and not piece.choice]
-                    yield Delta(number, pieces, payload)
+                    yield Delta(number, pieces, payload, seconds)
                 self.watch_time()
         finally:
             if isinstance(sent, Generator):

@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from nb_agent.adapters import WIRES
 from nb_agent.compaction import Fitted, Fitting
+from nb_agent.endings import CLOSE, ending_of
 from nb_agent.errors import ProviderError, TimeLimitError
 from nb_agent.events import (
     Answer,
+    Changed,
     Compacted,
     Ending,
     Event,
@@ -29,12 +31,14 @@ from nb_agent.events import (
     RunStarted,
     Stop,
     ToolAsked,
+    ToolDone,
     Waiting,
 )
 from nb_agent.exchange import Exchange, TimeIsUpError
 from nb_agent.history import mend
-from nb_agent.messages import Definition, Message, Reply, Request
-from nb_agent.ruling import Calls, answered, cut_off
+from nb_agent.messages import Definition, Message, Reply, Request, ToolResult
+from nb_agent.resuming import resumed
+from nb_agent.ruling import Calls, answered, cut_off, told_of_change
 from nb_agent.turns import Turns
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
@@ -81,23 +85,32 @@ class _Run:
     told: set[str] = field(default_factory=set)  # notices, each once in a run
     refusals: list[ProviderError] = field(default_factory=list)  # of requests that were too long, since the last reply
 
-    def rounds(self) -> Generator[Event, Answer, Ending]:
-        left = self.limits.continuations
-        for number in range(1, self.limits.rounds + 1):
-            self.exchange.watch_time()
-            request = yield from self.ready(number)
-            reply = yield from self.reply(number, request)
+    def rounds(self, begun: Sequence[Event]) -> Generator[Event, Answer, Ending]:
+        """All rounds, after those that the run has ``begun`` with."""
+        yield from begun
+        number, reply, used = resumed(begun, self.turns)
+        left = self.limits.continuations - used
+        for event in begun:
+            if isinstance(event, ReplyDone):
+                self.spend(event.reply)
+        while reply is not None or number < self.limits.rounds:
             if reply is None:
-                continue
+                number += 1
+                self.exchange.watch_time()
+                request = yield from self.ready(number)
+                reply = yield from self.reply(number, request)
+                if reply is None:
+                    continue
             if reply.finish == "error":
                 raise ProviderError("; ".join(reply.notices) or "the model server ended with an error", kind="protocol")
-            if ended := _ending(reply):
+            if ended := ending_of(reply):
                 if ended != "length" or not reply.message.text or left == 0:
                     return ended
                 left -= 1
                 self.turns.ask_to_go_on()
-                continue
-            yield from self.call(number, reply)
+            else:
+                yield from self.call(number, reply)
+            reply = None
         return "max_rounds"
 
     def ready(self, number: int) -> Generator[Event, Answer, Request]:
@@ -109,7 +122,7 @@ class _Run:
         new = tuple(notice for notice in dict.fromkeys(notices) if notice not in self.told)
         self.told.update(new)
         answer = yield RequestReady(number, fitted.request, new)
-        return _sent(answer, fitted.request)
+        return (yield from _sent(number, answer, fitted.request))
 
     def fitted(self, number: int) -> Generator[Event, Answer, Fitted]:
         """The request that asks for the next turn, compacted where it would not fit."""
@@ -140,8 +153,9 @@ class _Run:
     def summary(self, number: int, request: Request) -> Generator[Event, Answer, str | None]:
         """What the model says to a request that is no part of the conversation; ``None`` where it fails."""
         answer = yield RequestReady(number, request, purpose="summary")
+        request = yield from _sent(number, answer, request)
         try:
-            received = yield from self.exchange.reply(number, _sent(answer, request), [], turn=0)
+            received = yield from self.exchange.reply(number, request, [], turn=0)
         except TimeLimitError:
             raise
         except ProviderError as error:
@@ -184,11 +198,24 @@ class _Run:
             asks = prepared.asks if prepared.result is None else None
             answer = yield ToolAsked(number, prepared.call, prepared.steps, asks)
             _stop_if_told(answer)
-            ready.append(answered(prepared, answer, self.calls))
+            decided = answered(prepared, answer, self.calls)
+            if decided.call != prepared.call:
+                yield Changed(number, call=decided.call)
+            ready.append(decided)
         for done in self.calls.carry_out(number, ready, idle=self.idle):
-            self.turns.results[done.result.call_id] = done.result
-            yield done
+            yield from self.take(number, told_of_change(done, ready, self.turns.calls))
         self.turns.close("cancelled", "the call was not made")
+
+    def take(self, number: int, done: ToolDone) -> Generator[Event, Answer, None]:
+        """Put what came of a call into the history, or what whoever answers wants the model to get instead."""
+        results = self.turns.results
+        results[done.result.call_id] = done.result
+        answer = yield done
+        _stop_if_told(answer)
+        if isinstance(answer, ToolResult):
+            changed = replace(answer, call_id=done.result.call_id, name=done.result.name)
+            results[changed.call_id] = changed
+            yield Changed(number, result=changed)
 
 
 class _StoppedError(Exception):
@@ -204,10 +231,13 @@ def _stop_if_told(answer: Answer) -> None:
         raise _StoppedError(answer)
 
 
-def _sent(answer: Answer, request: Request) -> Request:
+def _sent(number: int, answer: Answer, request: Request) -> Generator[Event, Answer, Request]:
     """The request that whoever answers wants to be sent."""
     _stop_if_told(answer)
-    return answer if isinstance(answer, Request) else request
+    if isinstance(answer, Request) and answer is not request:
+        yield Changed(number, request=answer)
+        return answer
+    return request
 
 
 #: Settings that a request without tools may not have, or that would change the form of its answer.
@@ -229,11 +259,14 @@ def run(  # noqa: PLR0913  each is a part of the world outside that a test has a
     limits: Limits | None = None,
     fitting: Fitting | None = None,
     notices: Sequence[str] = (),
+    begun: Sequence[Event] = (),
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
     idle: Callable[[], None] | None = None,
 ) -> Generator[Event, Answer, None]:
     """Run ``prompt``, a text or a user message, to its end. The last event is always `RunEnded`.
+
+    With ``begun``, the first events of a run with this prompt and history, it goes on from there: they come first, as they were.
 
     Raises:
         HistoryError: the history cannot be sent; before anything is.
@@ -251,8 +284,9 @@ def run(  # noqa: PLR0913  each is a part of the world outside that a test has a
     trouble: BaseException | None = None
     words: str | None = None
     try:
-        yield RunStarted(asked.text, target.model, target.wire, target.mock, target.window, tuple(history))
-        reason = yield from this.rounds()
+        if not begun:
+            yield RunStarted(asked.text, target.model, target.wire, target.mock, target.window, tuple(history))
+        reason = yield from this.rounds(begun)
     except TimeIsUpError:
         reason = "time_limit"
     except _StoppedError as told:
@@ -262,34 +296,11 @@ def run(  # noqa: PLR0913  each is a part of the world outside that a test has a
         reason, trouble = ("time_limit", None) if over else ("error", error)
     except KeyboardInterrupt as interrupt:
         reason, trouble = "cancelled", interrupt
-    turns.close(*_CLOSE[reason])
+    turns.close(*CLOSE[reason])
     words = str(trouble) if reason == "error" else words
     yield RunEnded(reason, tuple(turns.messages), this.usage, error=words, text=turns.text, seconds=clock() - began)
     if trouble is not None:
         raise trouble
-
-
-#: What a call that an ending leaves open is told: code and words.
-_CLOSE: Final[dict[Ending, tuple[str, str]]] = {
-    "stop": ("cancelled", "the run ended before the call was made"),
-    "max_rounds": ("cancelled", "the run reached its limit on rounds before the call was made"),
-    "length": ("truncated_arguments", "the call was cut off at the output token limit and was not made"),
-    "content_filter": ("cancelled", "the answer was filtered and the call was not made"),
-    "time_limit": ("cancelled", "the run reached its time limit before the call had a result"),
-    "token_limit": ("cancelled", "the run reached its limit on tokens before the call was made"),
-    "cost_limit": ("cancelled", "the run reached its limit on cost before the call was made"),
-    "repeated_calls": ("cancelled", "the run was stopped before the call was made: the same calls came again and again"),
-    "stopped": ("cancelled", "the person stopped the run before the call was made"),
-    "error": ("cancelled", "the model server failed before the call had a result"),
-    "cancelled": ("cancelled", "the person interrupted the run before the call had a result"),
-}
-
-
-def _ending(reply: Reply) -> Ending | None:
-    """How the run ends with this reply, ``None`` where it goes on."""
-    if reply.finish in {"tool_calls", "paused"} or (reply.finish == "length" and reply.message.tool_calls):
-        return None
-    return reply.finish  # type: ignore[return-value]  # the others are endings too
 
 
 def pull(

@@ -15,11 +15,12 @@ from typing import Final, cast
 
 from nb_agent.deltas import delta, rebuild
 from nb_agent.errors import SettingError
-from nb_agent.events import Event, RequestReady
+from nb_agent.events import Changed, Event, RequestReady
 from nb_agent.values import JSON, dumps, from_json, to_json
 
 __all__ = ["load", "save"]
 
+_WITH_REQUEST: Final = {RequestReady.__name__, Changed.__name__}
 _HEAD: Final = {"format": "nb_agent run", "version": 1}
 
 
@@ -46,7 +47,7 @@ def _lines(events: Iterable[Event]) -> Iterable[JSON]:
     body: JSON = {}
     for event in events:
         form = to_json(event)
-        if isinstance(event, RequestReady):
+        if isinstance(event, (Changed, RequestReady)) and event.request is not None:
             form["request"]["body"] = delta(body, event.request.body)
             body = event.request.body
         yield form
@@ -74,7 +75,7 @@ def _events(head: JSON, forms: list[JSON]) -> list[Event]:
     events: list[Event] = []
     body: JSON = {}
     for form in forms:
-        if form["type"] == RequestReady.__name__:
+        if form["type"] in _WITH_REQUEST and form.get("request") is not None:
             body = form["request"]["body"] = rebuild(body, form["request"]["body"])
         events.append(cast("Event", from_json(form)))
     return events

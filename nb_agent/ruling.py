@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from nb_agent.events import Answer, Approve, Refuse, Step, ToolDone
-from nb_agent.messages import ToolCall, ToolResult
+from nb_agent.messages import Text, ToolCall, ToolResult
 
-__all__ = ["Calls", "Prepared", "answered", "cut_off"]
+__all__ = ["Calls", "Prepared", "answered", "cut_off", "told_of_change"]
 
 
 class Prepared(Protocol):
@@ -74,6 +74,15 @@ def answered(prepared: Any, answer: Answer, calls: Calls) -> Any:
         steps = (*prepared.steps[:3], Step("policy", note=f"{prepared.asks}; a person gave leave"))
         return replace(prepared, asks=None, steps=steps)
     return _refused(prepared, "nobody gave leave")
+
+
+def told_of_change(done: ToolDone, ready: Sequence[Prepared], asked: Sequence[ToolCall]) -> ToolDone:
+    """The same; where the call was made otherwise than the model asked for, its result says how."""
+    made = next((entry.call for entry in ready if entry.call.id == done.result.call_id), None)
+    if made is None or made in asked:
+        return done
+    words = f"[a person changed this call before it was made: {made.name}({made.arguments})]"
+    return replace(done, result=replace(done.result, parts=(*done.result.parts, Text(words))))
 
 
 def _refused(prepared: Any, reason: str) -> Any:

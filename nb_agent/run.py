@@ -6,12 +6,13 @@ It holds no agent and no connection: what is here is the same for a run that has
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent import adapters, recording, tokens
 from nb_agent.errors import SettingError
-from nb_agent.events import Event, ReplyDone, RequestReady, RunEnded, RunStarted, ToolDone
+from nb_agent.events import Changed, Event, ReplyDone, RequestReady, RunEnded, RunStarted, ToolDone
 from nb_agent.messages import Message, Reply, Request, ToolResult
 from nb_agent.nodes import XRay, xray
 from nb_agent.usage import Usage
@@ -47,15 +48,26 @@ def counting(model: str) -> Callable[[Request], JSON]:
 _PLOTS: Final[dict[str, Callable[..., Figure]]] = {"part": charts.plot, "round": plots.plot_rounds, "tool": plots.plot_tools}
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a run was left, for another one that begins as it did: before the request of a round, or before its ``calls``."""
+
+    number: int  # of the round, from 1
+    run: Run
+    calls: bool = False
+
+
 class Run:
     """One run. ``events`` is the whole of it; everything else is a function of them.
 
     Attributes:
         events: what the loop yielded, in order.
+        branches: earlier lines of this run, each left for the next one (see `Agent.branch`). They are not saved with it.
     """
 
-    def __init__(self, events: list[Event] | None = None) -> None:
+    def __init__(self, events: list[Event] | None = None, branches: Sequence[Branch] = ()) -> None:
         self.events: list[Event] = [] if events is None else events
+        self.branches = tuple(branches)
         self._fold: tuple[int, JSON] | None = None
 
     @classmethod
@@ -110,7 +122,26 @@ class Run:
     @property
     def requests(self) -> list[Request]:
         """The requests as they went out, those for a summary included."""
-        return [event.request for event in self.events if isinstance(event, RequestReady)]
+        sent: list[Request] = []
+        for event in self.events:
+            if isinstance(event, RequestReady):
+                sent.append(event.request)
+            elif isinstance(event, Changed) and event.request is not None:
+                sent[-1] = event.request
+        return sent
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The conversation before this run."""
+        started = self._last(RunStarted)
+        return started.history if started else ()
+
+    @property
+    def prompt(self) -> Message:
+        """What the user said, pictures included where the run holds an answer to it."""
+        place = len(self.history)
+        said = self.messages[place : place + 1]
+        return said[0] if said and said[0].role == "user" else Message.of("user", self._last(RunStarted).prompt)
 
     @property
     def replies(self) -> list[Reply]:
@@ -119,8 +150,16 @@ class Run:
 
     @property
     def tool_results(self) -> list[ToolResult]:
-        """What came of the calls, in the order in which they ended."""
-        return [event.result for event in self.events if isinstance(event, ToolDone)]
+        """What came of the calls, in the order in which they ended, as the model got it."""
+        results: list[ToolResult] = []
+        for event in self.events:
+            if isinstance(event, ToolDone):
+                results.append(event.result)
+            elif isinstance(event, Changed) and event.result is not None:
+                changed = event.result
+                place = max(place for place, result in enumerate(results) if result.call_id == changed.call_id)
+                results[place] = changed
+        return results
 
     def _last(self, kind: type[Any]) -> Any:
         return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
@@ -131,11 +170,19 @@ class Run:
     def state(self) -> JSON:
         """What the views draw (see `views.fold`)."""
         if self._fold is None or self._fold[0] != len(self.events):
-            fold = Fold(counted)
+            fold = self.folding(counted)
             for event in self.events:
                 fold.apply(event)
             self._fold = len(self.events), fold.state
         return self._fold[1]
+
+    def folding(self, count: Callable[[Request, str], JSON]) -> Fold:
+        """A fold for its events, with the lines that were left for it."""
+        left = [
+            {"label": f"line {place}", "from_round": branch.number, "state": {**branch.run.state, "branches": []}}
+            for place, branch in enumerate(self.branches, 1)
+        ]
+        return Fold(count, branches=left)
 
     @property
     def tokens(self) -> pd.DataFrame:

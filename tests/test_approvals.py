@@ -11,7 +11,8 @@ from scripted import answers, said
 from nb_agent import Agent, tool
 from nb_agent.events import Approve, Refuse, Stop, ToolAsked, ToolDone
 from nb_agent.messages import Image, ToolCall
-from nb_agent.views.asking import by_input
+from nb_agent.stepping import Stepper
+from nb_agent.views.asking import Person, by_typing
 
 
 @pytest.fixture
@@ -97,7 +98,9 @@ def test_a_person_may_change_the_arguments_and_give_leave_to_that(monkeypatch, t
     answers(monkeypatch, said("", ("drop_b", '{"table": "all"}')), said("ready"))
     run = Agent(tools=tools, ask=lambda event: Approve(ToolCall(event.call.id, "drop_b", '{"table": "one"}'))).run("go")
     assert ran == ["drop_b one"]
-    assert results(run)[0].text == "dropped b"
+    changed = '[a person changed this call before it was made: drop_b({"table": "one"})]'
+    assert results(run)[0].text == f"dropped b\n{changed}"
+    assert '{"table": "all"}' in str(run.messages)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ class Terminal(io.StringIO):
 
 def asked_at(monkeypatch, *lines):
     monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in lines)))
-    return by_input(ToolAsked(1, ToolCall("c1", "drop_c", '{"x": 1}'), (), "danger"))
+    return Person(Stepper(), by_typing).answer(ToolAsked(1, ToolCall("c1", "drop_c", '{"x": 1}'), (), "danger"))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def asked_at(monkeypatch, *lines):
     [
         (["y"], Approve(ToolCall("c1", "drop_c", '{"x": 1}'))),
         (["", "YES"], Approve(ToolCall("c1", "drop_c", '{"x": 1}'))),
-        (["a"], Approve(ToolCall("c1", "drop_c", '{"x": 1}'), always=True)),
+        (["a"], Approve(ToolCall("c1", "drop_c", '{"x": 1}'))),
         (["e", '{"x": 2}'], Approve(ToolCall("c1", "drop_c", '{"x": 2}'))),
         (["e", "", "n"], Refuse("the person said no")),
         (["not today"], Refuse("the person said: not today")),

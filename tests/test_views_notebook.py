@@ -49,15 +49,19 @@ def kernel_shell(monkeypatch):
     InteractiveShell.clear_instance()
 
 
-def given(events):
-    yield from events
+def watch(events, run=None):
+    shown = notebook.opened()
+    shown.begin(run or Shown(), Fold())
+    for event in events:
+        shown.observe(event)
+    shown.close()
 
 
 @pytest.mark.parametrize("pause", [0, 1e9])
 def test_what_is_sent_leads_to_the_state_whether_it_is_held_back_or_not(pause, kernel_shell, monkeypatch):
     monkeypatch.setattr(notebook, "_PAUSE", pause)
     events = list(three_round_events())
-    notebook.pull_shown(given(events), count=lambda request, model: None, run=Shown())
+    watch(events)
     (inspector,) = Watched.made
     state = inspector.first
     for changes in inspector.sent:
@@ -75,25 +79,23 @@ def test_what_is_sent_leads_to_the_state_whether_it_is_held_back_or_not(pause, k
 def test_pieces_that_come_quickly_are_sent_together(kernel_shell, monkeypatch):
     monkeypatch.setattr(notebook, "_PAUSE", 1e9)
     events = list(three_round_events())
-    notebook.pull_shown(given(events), count=lambda request, model: None, run=Shown())
+    watch(events)
     deltas = sum(type(event).__name__ == "Delta" for event in events)
     assert len(Watched.made[0].sent) <= len(events) - deltas + 1
 
 
 def test_a_run_is_known_as_shown_only_in_the_cell_that_ran_it(kernel_shell):
     run, other = Shown(), Shown()
-    notebook.pull_shown(given(three_round_events()), count=lambda request, model: None, run=run)
+    watch(three_round_events(), run)
     assert notebook.shown_here(run)
     assert not notebook.shown_here(other)
     kernel_shell.execution_count += 1
     assert not notebook.shown_here(run)
 
 
-def test_without_a_shell_nothing_is_shown_and_every_observer_sees_every_event(capsys):
+def test_without_a_shell_nothing_is_shown(capsys):
     InteractiveShell.clear_instance()
-    seen, events = [], list(three_round_events())
-    notebook.pull_shown(given(events), seen.append, count=lambda request, model: None, run=Shown())
-    assert seen == events
+    watch(three_round_events())
     assert capsys.readouterr().out == ""
 
 

@@ -16,13 +16,13 @@ from nb_agent.mock.models import MODELS, Answer, Model, is_known, window
 __all__ = ["MODELS", "Answer", "Model", "answer", "is_known", "send", "window"]
 
 
-def send(request: Request) -> Iterator[bytes]:
-    """Answer a request in the process: the bytes of the answer as they would come over the network.
+def send(request: Request, served: Model | None = None) -> Iterator[bytes]:
+    """Answer a request in the process: the bytes of the answer as they would come over the network. ``served`` is as in `answer`.
 
     Raises:
         ProviderError: the mock model refuses the request, as a real server would.
     """
-    answered = answer(request.path, request.content)
+    answered = answer(request.path, request.content, served)
     if answered.status >= 400:
         raise refusal(answered.status, b"".join(answered.chunks))
     return answered.chunks

@@ -13,11 +13,16 @@ The state::
                         {parts: {part: tokens}, tools: {name: tokens}, messages: [tokens], total, exact, encoding}},
               retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
               live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
-              reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices}
+              reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices,
+                         stream: [[milliseconds, [[kind, index, text]]]]   as it came; empty where it came whole}
               calls:   [{id, name, arguments, steps: [{name, state, note}], asks: null or text, seconds, traceback,
                          printed, pictures: [{data, media_type, url}], whole: null or text, key,
-                         result: null or {text, images: [{data, media_type, url}], code}}]}]
+                         result: null or {text, images: [{data, media_type, url}], code},
+                         asked: null or the arguments that the model asked for, where a person changed them,
+                         given: null or the result of the tool, where a person changed it}]}]
     ending: null or {reason, meaning, error, seconds, usage, text}
+    question: null or what a person is asked now (see `stepping`)
+    branches: [{label, from_round, state}]   lines of this run that were left, each without branches
     (usage: null or {input, cache_read, cache_write, output, reasoning}, tokens, null where not reported)
 
 A change is ``["set", path, value]`` (an index one past the end of a list appends) or ``["add", path, text]`` (at the end of a
@@ -26,9 +31,9 @@ string); ``path`` is a list of keys and indices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from nb_agent import events, vocabulary
 from nb_agent.deltas import delta
@@ -77,13 +82,16 @@ class Fold:
 
     Args:
         count: gives a request's tokens in the form that the state holds, or ``None`` for a view without them.
+        branches: the lines of this run that were left for it, as the state holds them.
     """
 
-    def __init__(self, count: Callable[[Request, str], JSON] | None = None) -> None:
+    def __init__(self, count: Callable[[Request, str], JSON] | None = None, branches: Sequence[JSON] = ()) -> None:
         self.state: JSON = {"version": 1, "prompt": "", "model": "", "wire": "", "mock": False, "window": None}
-        self.state |= {"rounds": [], "ending": None}
+        self.state |= {"rounds": [], "ending": None, "question": None, "branches": [*branches]}
         self._count = count
-        self._body: JSON = {}
+        self._body: JSON = {}  # of the last request, and of the one before it
+        self._before: JSON = {}
+        self._stream: list[Any] = []
         self._compacted: list[JSON] = []  # of the request that comes next
 
     def apply(self, event: events.Event) -> list[Change]:
@@ -97,23 +105,45 @@ class Fold:
         return [["set", [key], _capped(value)] for key, value in shown.items()]
 
     def _request(self, event: events.RequestReady) -> list[Change]:
-        request = event.request
-        change = delta(self._body, request.body)
-        tokens = self._count(request, self.state["model"]) if self._count else None
-        shown = {
-            "path": request.path,
-            "bytes": len(request.content),
-            "change": _capped(change),
-            "notices": _capped(list(event.notices)),
-            "weights": _weights(change, tokens),
-            "tokens": tokens,
-        }
-        self._body = request.body
+        self._before = self._body
+        shown = self._sent(event.request, event.notices)
         begun = {"number": event.number, "purpose": event.purpose, "request": shown, "compacted": []}
         begun |= {"retries": [], "live": None, "reply": None, "calls": []}
         if not event.purpose:
             begun["compacted"], self._compacted = self._compacted, []
         return [["set", ["rounds", len(self.state["rounds"])], begun]]
+
+    def _sent(self, request: Request, notices: Sequence[str]) -> JSON:
+        self._body, self._stream = request.body, []
+        change = delta(self._before, request.body)
+        tokens = self._count(request, self.state["model"]) if self._count else None
+        return {
+            "path": request.path,
+            "bytes": len(request.content),
+            "change": _capped(change),
+            "notices": _capped(list(notices)),
+            "weights": _weights(change, tokens),
+            "tokens": tokens,
+        }
+
+    def _changed(self, event: events.Changed) -> list[Change]:
+        """What goes on is shown in the place of what would have; of a call and a result, what there was stays beside it."""
+        if event.request is not None:
+            notices = [*self.state["rounds"][-1]["request"]["notices"], _BY_HAND]
+            return [["set", self._round("request"), self._sent(event.request, notices)]]
+        calls = self.state["rounds"][-1]["calls"]
+        told: JSON = {}
+        place = len(calls) - 1
+        if event.call is not None:
+            told = {
+                "asked": calls[place]["arguments"],
+                "name": _capped(event.call.name),
+                "arguments": _capped(event.call.arguments),
+            }
+        elif event.result is not None:
+            place = next(place for place, call in enumerate(calls) if call["id"] == event.result.call_id)
+            told = {"given": calls[place]["result"], "result": _result(event.result)}
+        return [["set", self._round("calls", place, key), value] for key, value in told.items()]
 
     def _shortened(self, event: events.Compacted) -> list[Change]:
         shown = {"strategy": event.strategy, "before": event.before, "after": event.after, "what": _capped(list(event.what))}
@@ -123,6 +153,7 @@ class Fold:
     def _retrying(self, event: events.Retrying) -> list[Change]:
         shown = {"reason": _capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
         told = ["set", self._round("retries", len(self.state["rounds"][-1]["retries"])), shown]
+        self._stream = []
         return [["set", self._round("live"), None], told]  # what had come of an answer that broke off comes again
 
     def _delta(self, event: events.Delta) -> list[Change]:
@@ -131,6 +162,7 @@ class Fold:
         changes: list[Change] = []
         if live is None:
             changes.append(["set", path, {"text": "", "thinking": "", "calls": []}])
+        self._stream.append(_moment(event))
         begun = len(live["calls"]) if live else 0
         for piece in event.pieces:
             if piece.choice:
@@ -155,6 +187,7 @@ class Fold:
             "seconds": event.seconds,
             "first": event.first,
             "notices": _capped([*reply.notices, *_not_chosen(reply.others)]),
+            "stream": _thinned(self._stream),
         }
         return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
 
@@ -193,6 +226,7 @@ class Fold:
 
 _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
     events.RunStarted: Fold._started,  # noqa: SLF001  the table of the class just above
+    events.Changed: Fold._changed,  # noqa: SLF001
     events.Compacted: Fold._shortened,  # noqa: SLF001
     events.RequestReady: Fold._request,  # noqa: SLF001
     events.Retrying: Fold._retrying,  # noqa: SLF001
@@ -213,9 +247,31 @@ def _weights(change: JSON, tokens: JSON | None) -> JSON:
 
 #: What is not known of a call before it has ended.
 _NOTHING: JSON = {"seconds": None, "traceback": None, "printed": "", "pictures": [], "whole": None, "key": ""}
+_NOTHING |= {"asked": None, "given": None}
+
+_BY_HAND: Final = "changed by hand before it went out"
+#: Longer streams are stored with neighbours put together, so that what is kept of a reply is not much longer than the reply.
+_MOST_MOMENTS: Final = 2_000
 
 #: Kind of a piece -> where it is shown while the reply comes in.
 _LIVE = {"text": "text", "refusal": "text", "thinking": "thinking", "call": "name", "arguments": "arguments"}
+
+
+def _moment(event: events.Delta) -> list[Any]:
+    """When pieces came, and what they said."""
+    pieces = [[piece.kind, piece.index, _sendable(piece.text)] for piece in event.pieces if not piece.choice]
+    return [None if event.seconds is None else round(event.seconds * 1000), pieces]
+
+
+def _thinned(stream: list[Any]) -> list[Any]:
+    """The same stream in fewer moments, where there are very many; a text longer than the views show is not kept in pieces."""
+    if sum(len(text) for _, pieces in stream for _, _, text in pieces) > MOST_CHARACTERS:
+        return []
+    step = -(-len(stream) // _MOST_MOMENTS)
+    if step <= 1:
+        return stream
+    groups = (stream[start : start + step] for start in range(0, len(stream), step))
+    return [[group[-1][0], [piece for _, pieces in group for piece in pieces]] for group in groups]
 
 
 def _sendable(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Pulls a run where a person watches: the live inspector in a notebook, lines of text in a terminal, nothing in a script.
+"""Shows a run where a person watches: the live inspector in a notebook, lines of text in a terminal, nothing in a script.
 
 When the run ends, the inspector in the output is replaced by static HTML and text, so that the saved notebook needs no widget and
-no kernel. All display is done here, in the thread that pulls.
+no kernel. All display is done here, in the thread that pulls the run.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from nb_agent import events, loop
-from nb_agent.messages import Request
+from nb_agent import events
 from nb_agent.values import JSON
 from nb_agent.views import html, text
+from nb_agent.views.asking import by_typing
 from nb_agent.views.fold import Change, Fold
 
-__all__ = ["pull_shown", "show", "shown_here"]
+__all__ = ["View", "opened", "show", "shown_here"]
 
 #: Seconds between two messages to the inspector while a reply streams: every message costs the page a redraw.
 _PAUSE: Final = 1 / 15
@@ -27,24 +27,31 @@ _PAUSE: Final = 1 / 15
 _shown: list[tuple[weakref.ref[Any], int]] = []  # the run that was shown last, and in which cell
 
 
-def pull_shown(
-    running: Generator[events.Event, events.Answer, None],
-    *observers: Callable[[events.Event], None],
-    count: Callable[[Request, str], JSON],
-    run: object,
-    answer: Callable[[events.Event], events.Answer] = lambda _: None,
-) -> None:
-    """Pull a run to its end like `loop.pull`, and show it as it goes on. ``run`` is what `shown_here` will be asked about."""
+class View(Protocol):
+    """Where a person watches runs, one after the other: a run, and the branches of it."""
+
+    def begin(self, run: object, fold: Fold) -> None:
+        """Show another run from here on. ``run`` is what `shown_here` will be asked about."""
+
+    def observe(self, event: events.Event) -> None:
+        """Show an event."""
+
+    def ask(self, question: JSON) -> JSON | None:
+        """Ask the person (see `stepping`); ``None`` where nobody can be asked."""
+
+    def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
+        """Show that the run waits for an answer, which ``take`` is called with; or that it goes on."""
+
+    def close(self) -> None:
+        """Leave what is to be kept."""
+
+
+def opened(*, shown: bool = True) -> View:
+    """A view for this place: the inspector in a notebook, lines in a terminal, nothing in a script or where it is not ``shown``."""
     shell = _shell()
-    if shell is None:
-        loop.pull(running, *observers, answer=answer)
-        return
-    view = _Live(Fold(count)) if _has_kernel(shell) else _Lines()
-    _shown[:] = [(weakref.ref(run), shell.execution_count)]
-    try:
-        loop.pull(running, *observers, view.observe, answer=answer)
-    finally:
-        view.close()
+    if shell is None or not shown:
+        return _Unseen()
+    return _Live(shell) if _has_kernel(shell) else _Lines(shell)
 
 
 def shown_here(run: object) -> bool:
@@ -64,6 +71,10 @@ def show(state: JSON) -> None:
     display(_saved(state), raw=True)  # type: ignore[no-untyped-call]  # IPython leaves it untyped
 
 
+def _note(run: object, shell: Any) -> None:
+    _shown[:] = [(weakref.ref(run), shell.execution_count)]
+
+
 def _shell() -> Any:
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython is not None else None
@@ -77,24 +88,62 @@ def _saved(state: JSON) -> dict[str, str]:
     return {"text/html": html.page(state), "text/plain": text.text(state)}
 
 
+class _Unseen:
+    """Shows nothing; at a terminal a person can still be asked."""
+
+    def begin(self, run: object, fold: Fold) -> None:
+        pass
+
+    def observe(self, event: events.Event) -> None:
+        pass
+
+    def ask(self, question: JSON) -> JSON | None:
+        return by_typing(question)
+
+    def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class _Live:
     """The inspector in the cell's output."""
 
-    def __init__(self, fold: Fold) -> None:
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._fold = Fold()
+        self._widget: Any = None
+        self._handle: Any = None
+        self._waiting: list[Change] = []
+        self._sent = 0.0
+
+    def begin(self, run: object, fold: Fold) -> None:
+        _note(run, self._shell)
+        self._fold = fold
+        if self._widget is not None:
+            self._waiting = [["set", [key], value] for key, value in fold.state.items()]
+            return
         from IPython.display import display  # noqa: PLC0415
 
         from nb_agent.views.widget import Inspector  # noqa: PLC0415  anywidget costs 0.2 s and only a kernel needs it
 
-        self._fold = fold
         self._widget = Inspector(state=fold.state)
         self._handle = display(self._widget, display_id=True)  # type: ignore[no-untyped-call]  # likewise
-        self._waiting: list[Change] = []
-        self._sent = 0.0
 
     def observe(self, event: events.Event) -> None:
         self._waiting += self._fold.apply(event)
         if not isinstance(event, events.Delta) or time.monotonic() - self._sent >= _PAUSE:
             self._send()
+
+    def ask(self, question: JSON) -> JSON | None:
+        self._send()
+        return by_typing(question)
+
+    def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
+        self._take = take
+        self._waiting.append(["set", ["question"], question])
+        self._send()
 
     def _send(self) -> None:
         if self._waiting:
@@ -110,9 +159,24 @@ class _Live:
 class _Lines:
     """Text as it comes, for a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
         self._in_line = False
         self._aside = False  # what comes is a summary, and no answer
+
+    def begin(self, run: object, fold: Fold) -> None:
+        del fold
+        self.close()
+        _note(run, self._shell)
+
+    def ask(self, question: JSON) -> JSON | None:
+        self.close()
+        return by_typing(question)
+
+    def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
+        del take  # whoever holds the run answers, in a later cell
+        if question is not None:
+            self._say(f"[waits at {question['title']}; say {', '.join(question['choices'])}]")
 
     def observe(self, event: events.Event) -> None:
         if isinstance(event, events.RequestReady):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from nb_agent.adapters.anthropic_messages.fields import fields, tools
-from nb_agent.adapters.anthropic_messages.history import write
+from nb_agent.adapters.anthropic_messages.history import began_without_thinking, write
 from nb_agent.adapters.anthropic_messages.stream import Accumulator
 from nb_agent.messages import Definition, Message, Reply, Request, Segment
 from nb_agent.tokens.images import described
@@ -25,6 +25,9 @@ __all__ = ["NAME", "PATH", "Accumulator", "decode", "request", "segments"]
 
 NAME: Final = "anthropic_messages"
 PATH: Final = "/messages"
+_LEFT_OFF: Final = (
+    "thinking was left off: the model has not thought in this turn so far, and cannot begin with results of its calls"
+)
 
 
 def request(
@@ -44,6 +47,9 @@ def request(
     written, unfit = tools(definitions, given)
     offered: list[JSON] = [*written, *(given.pop("tools", None) or ())]
     system, messages, lost = write(history)
+    if _is_enabled(given.get("thinking")) and began_without_thinking(messages):
+        del given["thinking"]
+        lost += (_LEFT_OFF,)
     made, left_out = fields(given, tools=bool(offered))
     body: JSON = {"model": model, "max_tokens": made.pop("max_tokens")}
     if system:
@@ -54,6 +60,10 @@ def request(
     if stream:
         body["stream"] = True
     return Request(NAME, PATH, body | made, stream, (*lost, *unfit, *left_out))
+
+
+def _is_enabled(thinking: Any) -> bool:
+    return isinstance(thinking, dict) and thinking.get("type") == "enabled"
 
 
 def decode(body: JSON, *, turn: int = 0) -> Reply:

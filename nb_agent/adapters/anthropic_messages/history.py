@@ -21,7 +21,7 @@ from nb_agent.growing import begun, keep
 from nb_agent.messages import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from nb_agent.values import JSON, Encoded
 
-__all__ = ["write"]
+__all__ = ["began_without_thinking", "write"]
 
 _NAME: Final = "anthropic_messages"
 _GROUP: Final = (_NAME, "group")  # key of the memo of the first message of a user turn: all messages of the turn, and its form
@@ -112,6 +112,22 @@ def _ended(items: list[Encoded]) -> tuple[list[Encoded], tuple[str, ...]]:
         return items, ()
     content = [*items[-1]["content"][:-1], {**last, "text": last["text"].rstrip()}]
     return [*items[:-1], Encoded(role="assistant", content=content)], (said("trailing_space"),)
+
+
+def began_without_thinking(items: Sequence[JSON]) -> bool:
+    """Whether results of calls come last, and no message of the model since the user spoke begins with thinking.
+
+    The server refuses to think from there on: "a final `assistant` message must start with a thinking block". Later messages of
+    a turn may do without, since some models think only before their first call.
+    """
+    turn = itertools.takewhile(_goes_on, reversed(items))
+    answered = next(turn, {"role": ""})["role"] == "user"
+    return answered and not any(message["content"][0]["type"] in _THOUGHTS for message in turn if message["role"] == "assistant")
+
+
+def _goes_on(message: JSON) -> bool:
+    """Whether a message belongs to the model's turn: its own, or results of its calls."""
+    return message["role"] == "assistant" or message["content"][0]["type"] == "tool_result"
 
 
 # ------------------------------------------------------------------------------------------------------- one message

@@ -232,13 +232,16 @@ def _check_end(place: int, content: Any) -> None:
 
 
 def _check_first(messages: list[JSON]) -> None:
-    """With thinking on, calls that have just been answered have to come back with the thinking that led to them."""
-    content = messages[-1]["content"]
-    if not isinstance(content, list) or content[0]["type"] != "tool_result":
-        return
-    first = messages[-2]["content"][0]["type"]
-    if first not in ("thinking", "redacted_thinking"):
-        text = f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`. "
+    """With thinking on, calls that have just been answered have to come back with the thinking that led to the first of them."""
+    kinds: list[str] = []  # of the first block of each message of the model, from the last one back to what the user said
+    for message in reversed(messages):
+        first = message["content"][0]["type"] if isinstance(message["content"], list) else "text"
+        if message["role"] == "assistant":
+            kinds.append(first)
+        elif first != "tool_result":
+            break
+    if kinds and not {"thinking", "redacted_thinking"} & {*kinds}:
+        text = f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kinds[0]}`. "
         _refuse(f"{text}When `thinking` is enabled, a final `assistant` message must start with a thinking block.")
 
 

@@ -237,6 +237,7 @@ export function standing(state) {
   }
   const round = state.rounds[state.rounds.length - 1];
   if (!round) return { kind: "running", text: "starting" };
+  if (state.question) return { kind: "asks", text: "waiting for you" };
   const open = round.calls.filter((call) => !call.result).map((call) => call.name);
   let text = `running: round ${round.number} done`;
   if (open.length) text = `running ${open.join(", ")}`;
@@ -270,6 +271,15 @@ export const cuts = (round) => (round.compacted ?? []).map(({ strategy, before, 
   `compacted: ${what.join(", ") || strategy}, ${count(before)} → ${plural(after, "token")}`);
 
 export const failed = (call) => Boolean(call.result?.code) || call.steps.some((step) => step.state === "failed");
+
+/** What went wrong, as it stands in the rail: failed calls, and a reply that never became whole. */
+export function failures(state) {
+  const broken = (round) => state.ending?.reason === "error" && !round.reply;
+  return state.rounds.flatMap((round, index) => [
+    ...(broken(round) ? [`${index}/${round.live ? "reply" : "request"}`] : []),
+    ...round.calls.flatMap((call, place) => (failed(call) ? [`${index}/call/${place}`] : [])),
+  ]);
+}
 
 /** What stands in the rail, in order: "0/request", "0/reply", "0/call/0" … */
 export function items(state) {
@@ -369,6 +379,249 @@ export function curl(wire, path, body) {
   const headers = ["Content-Type: application/json", ...(HEADERS[wire] ?? bearer)].map((line) => `-H "${line}"`);
   return [`curl -N "$BASE_URL"${quoted(path)}`, ...headers, `--data-raw ${quoted(JSON.stringify(body, null, 2))}`].join(" \\\n  ");
 }
+
+/** A JSON value as Python writes it; what JSON escapes in a text, Python reads alike. */
+export function python(value, margin = "") {
+  if (value === null || typeof value === "boolean") return { null: "None", true: "True", false: "False" }[value];
+  if (typeof value !== "object") return JSON.stringify(value);
+  const deeper = `${margin}    `;
+  const [left, right] = Array.isArray(value) ? "[]" : "{}";
+  const parts = Array.isArray(value) ? value.map((part) => python(part, deeper))
+    : Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: ${python(part, deeper)}`);
+  return parts.length ? `${left}\n${parts.map((part) => `${deeper}${part},\n`).join("")}${margin}${right}` : left + right;
+}
+
+/** The request as Python with httpx. Addresses and keys come from the environment, as in `curl`. */
+export function httpx(wire, path, body) {
+  const headers = (HEADERS[wire] ?? bearer).map((line) => {
+    const [, name, value] = /^(\S+): (.*)$/.exec(line);
+    return `    "${name}": f"${value.replace(/\$(\w+)/, "{os.environ['$1']}")}",\n`;
+  });
+  const send = `with httpx.stream("POST", os.environ["BASE_URL"] + ${JSON.stringify(path)}, json=body, headers=headers, timeout=60) as reply:`;
+  return `import os\n\nimport httpx\n\nheaders = {\n${headers.join("")}}\nbody = ${python(body)}\n${send}\n`
+    + "    for line in reply.iter_lines():\n        print(line)\n";
+}
+
+const partsOf = (entry) => [entry.content, entry.parts, entry.output].find(Array.isArray) ?? [];
+const RESULT = (part) => ["tool_result", "function_call_output"].includes(part?.type) || part?.functionResponse;
+const CALL = (part) => ["tool_use", "function_call"].includes(part?.type) || part?.functionCall;
+const PICTURE = (part) => /image/.test(part?.type ?? "") || /^image/.test(part?.inlineData?.mimeType ?? "");
+const SPEAKER = { model: "assistant" };
+
+/** The parts of a request (see PARTS) that stand in one entry of its list of messages. */
+function partsIn(entry, last) {
+  const inner = partsOf(entry);
+  const said = [];
+  if (inner.some(PICTURE)) said.push("images");
+  if (entry.role === "tool" || RESULT(entry) || inner.some(RESULT)) return [...said, "tool_results"];
+  if (entry.tool_calls?.length || CALL(entry) || inner.some(CALL)) said.push("tool_calls");
+  const speaker = SPEAKER[entry.role] ?? entry.role;
+  if (speaker === "user") said.push(last ? "user" : "history");
+  else if (speaker && (speaker !== "assistant" || content(entry))) said.push(speaker);
+  return said;
+}
+
+/** Where a part of the token bar stands in a request body: JSON paths, first to last. Overhead stands nowhere. */
+export function placesOf(body, part) {
+  const key = listKey(body);
+  const asks = (entry) => entry.role === "user" && !partsOf(entry).some(RESULT);
+  const last = key ? body[key].findLastIndex(asks) : -1;
+  const entries = key ? body[key].flatMap((entry, place) => (partsIn(entry, place === last).includes(part) ? [[key, place]] : [])) : [];
+  const ahead = { system: SYSTEM, tools: ["tools"] }[part] ?? [];
+  return [...ahead.filter((name) => has(body, name)).map((name) => [name]), ...entries];
+}
+
+// ------------------------------------------------------------------------------------------------ a stream once more
+
+/** What an accumulator holds after the first `upTo` moments of a stream; a call is whole when its arguments are one JSON value. */
+export function replayed(stream, upTo) {
+  const held = { text: [], thinking: [] };
+  const calls = [];
+  const callAt = (index) => {
+    while (calls.length <= index) calls.push({ name: "", pieces: [], scan: scanner() });
+    return calls[index];
+  };
+  for (const [, pieces] of stream.slice(0, upTo)) {
+    for (const [kind, index, text] of pieces) {
+      if (kind === "call") callAt(index).name += text;
+      else if (kind === "arguments") {
+        callAt(index).pieces.push(text);
+        callAt(index).scan.take(text);
+      } else held[kind === "thinking" ? "thinking" : "text"].push(text);
+    }
+  }
+  const shown = calls.map(({ name, pieces, scan }) => ({ name, arguments: pieces.join(""), whole: scan.whole(pieces) }));
+  return { text: held.text.join(""), thinking: held.thinking.join(""), calls: shown };
+}
+
+/** Follows brackets and quotes, so that a text is parsed only where it may be whole: to try after each piece would cost its square. */
+function scanner() {
+  let [depth, inText, escaped, begun] = [0, false, false, false];
+  return {
+    take(text) {
+      for (const sign of text) {
+        if (escaped) escaped = false;
+        else if (inText) [escaped, inText] = [sign === "\\", sign !== '"'];
+        else if (sign === '"') inText = true;
+        else if (sign === "{" || sign === "[") depth += 1;
+        else if (sign === "}" || sign === "]") depth -= 1;
+        begun ||= sign.trim() !== "";
+      }
+    },
+    closed: () => begun && depth === 0 && !inText,
+    whole(pieces) {
+      if (!this.closed()) return false;
+      try {
+        return JSON.parse(pieces.join("")) !== undefined;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+/** After which moment the arguments of each call are whole: [{index, name, at}], in the order of the moments. */
+export function becomesWhole(stream) {
+  const calls = new Map();
+  const found = [];
+  stream.forEach(([, pieces], place) => {
+    for (const [kind, index, text] of pieces) {
+      if (!calls.has(index)) calls.set(index, { name: "", pieces: [], scan: scanner(), done: false });
+      const call = calls.get(index);
+      if (kind === "call") call.name += text;
+      if (kind !== "arguments" || call.done) continue;
+      call.pieces.push(text);
+      call.scan.take(text);
+      if (!call.scan.closed()) continue;
+      call.done = call.scan.whole(call.pieces);
+      if (call.done) found.push({ index, name: call.name, at: place + 1 });
+    }
+  });
+  return found;
+}
+
+/** Milliseconds of each moment; where no clock ran, each took twenty. */
+export const clock = (stream) => stream.map(([time], place) => time ?? place * 20);
+
+/** How many moments had come after so many milliseconds. */
+export function momentsAt(times, time) {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// ------------------------------------------------------------------------------------------------ what a person is asked
+
+/** What can be said at a question (stepping.CHOICES), as it stands on the buttons. */
+export const CHOICES = {
+  approve: "Approve", always: "Always in this run", next: "Next", to_call: "Run to the next call", run_on: "Run on",
+  reject: "Reject…", inject: "Inject a fault…", back: "Go back…", stop: "Stop",
+};
+export const KEYS = { a: "approve", w: "always", e: "edit", r: "reject", n: "next", c: "to_call", g: "run_on", i: "inject" };
+const ONWARD = ["approve", "always", "next", "to_call", "run_on"]; // what was edited goes with these
+
+/** What is asked, in one line. */
+export function asking(question, state) {
+  const round = state.rounds[question.round];
+  const number = round?.number ?? question.round + 1;
+  const name = round?.calls[question.call]?.name ?? "the call";
+  return {
+    request: `Request ${number} is about to go out.`,
+    call: question.asks ? `Let it run ${name}?` : `${name} is about to run.`,
+    result: `The result of ${name} has come; the model has not read it yet.`,
+    model: `You are the model: write reply ${number}.`,
+  }[question.at] ?? "The run waits for you.";
+}
+
+/** Where in the rail a question stands. */
+export const itemOf = (question, state) => {
+  const { round, call } = question;
+  const known = call !== null && call !== undefined && state.rounds[round]?.calls[call];
+  return known ? `${round}/call/${call}` : `${round}/request`;
+};
+
+const kindOf = (value) => {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "number" ? (Number.isInteger(value) ? "integer" : "number") : typeof value;
+};
+const ARTICLE = { array: "a list", integer: "a whole number", object: "an object", null: "null" };
+const a = (kind) => ARTICLE[kind] ?? `a ${kind}`;
+
+/** What does not fit a schema, in one line, or "". Only types, required, enum and unknown names: the kernel checks the rest. */
+function lacking(value, schema, path) {
+  if (schema === null || typeof schema !== "object") return "";
+  const here = path ? `“${path}”: ` : "";
+  const kinds = [schema.type ?? []].flat();
+  const kind = kindOf(value);
+  if (kinds.length && !kinds.includes(kind) && !(kind === "integer" && kinds.includes("number"))) {
+    return `${here}${kinds.map(a).join(" or ")} is needed, not ${cut(JSON.stringify(value), 40)}`;
+  }
+  if (Array.isArray(schema.enum) && kind !== "object" && kind !== "array" && !schema.enum.includes(value)) {
+    return `${here}one of ${cut(schema.enum.map((choice) => JSON.stringify(choice)).join(", "), 120)} is needed`;
+  }
+  const under = (key) => (path ? `${path}.${key}` : String(key));
+  const first = (found) => found.find(Boolean) ?? "";
+  if (kind === "array") return first(value.map((part, place) => lacking(part, schema.items, under(place))));
+  if (kind !== "object") return "";
+  const known = schema.properties ?? {};
+  const missing = (schema.required ?? []).find((key) => !has(value, key));
+  if (missing !== undefined) return `“${under(missing)}” is missing`;
+  const unknown = schema.additionalProperties === false ? Object.keys(value).find((key) => !has(known, key)) : undefined;
+  if (unknown !== undefined) return `“${under(unknown)}” is not known; there are: ${Object.keys(known).join(", ") || "none"}`;
+  return first(Object.keys(value).map((key) => (has(known, key) ? lacking(value[key], known[key], under(key)) : "")));
+}
+
+/** What is wrong with an edited text, in one line; "" where nothing is. */
+export function misfit(text, schema) {
+  try {
+    return lacking(JSON.parse(text), schema, "");
+  } catch (error) {
+    return `this is no JSON: ${error.message.replace(/\s+/g, " ")}`;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ two lines of a run
+
+/** Where two JSON values differ: [{path, left, right}], undefined for what is not there; at most `most`. */
+export function differences(left, right, most = 200) {
+  const found = [];
+  const box = (value) => value !== null && typeof value === "object";
+  const look = (one, two, path) => {
+    if (found.length >= most || one === two) return;
+    if (!box(one) || !box(two) || Array.isArray(one) !== Array.isArray(two)) {
+      found.push({ path, left: one, right: two });
+      return;
+    }
+    for (const key of new Set([...Object.keys(one), ...Object.keys(two)])) {
+      look(has(one, key) ? one[key] : undefined, has(two, key) ? two[key] : undefined, [...path, Array.isArray(one) ? +key : key]);
+    }
+  };
+  look(left, right, []);
+  return found;
+}
+
+/** Where two lines of a run part: the place of the round, and what differs in it; null where they never do. */
+export function parting(one, two) {
+  const [ones, twos] = [bodies(one.rounds), bodies(two.rounds)];
+  for (let index = 0; index < Math.max(ones.length, twos.length); index += 1) {
+    const rows = [[one, ones], [two, twos]].map(([line, made]) => seen(line.rounds[index], made[index]));
+    const found = differences(...rows);
+    if (found.length) return { index, found };
+  }
+  return null;
+}
+
+/** What of a round counts when two are compared: no times, no tokens. */
+const seen = (round, body) => (round ? {
+  request: body,
+  reply: round.reply ? { text: round.reply.text, finish: round.reply.finish } : null,
+  calls: round.calls.map((call) => ({ name: call.name, arguments: call.arguments, result: call.result?.text ?? null })),
+} : undefined);
 
 // ------------------------------------------------------------------------------------------------ messages in order
 
