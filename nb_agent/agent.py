@@ -250,7 +250,7 @@ class Agent:
             cost_limit: another limit for this run only.
             view: whether a notebook or a terminal shows it.
             on_event: is called with every event.
-            answer: may change a request, a call or a result before it goes on (see `events`). Where it is silent, a person is asked.
+            answer: may change a request, a call or a result before it goes on (see `events`). Else a person is asked.
             step: stop before each request, before each call and after each result, and ask what to do (see `stepping`).
 
         Raises:
@@ -341,6 +341,7 @@ class Agent:
         try:
             while True:
                 shown.begin(line.run, line.fold())
+                line.asking = shown.ask
                 person = Person(line.stepper, shown.ask, self.ask)
                 observers = [line.run.events.append, self._remember, *([on_event] if on_event else []), shown.observe]
                 loop.pull(line.running, *observers, answer=functools.partial(line.answers, person=person.answer))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from nb_agent import by_hand, loop
 from nb_agent import compaction as compacting
-from nb_agent import loop
 from nb_agent.answering import Answers, Price, Spending
 from nb_agent.compaction import Strategy
-from nb_agent.events import Answer, Event
+from nb_agent.events import Answer, Event, Waiting
 from nb_agent.guards.masking import NO_MASKS, Masks
 from nb_agent.guards.policy import Policy
 from nb_agent.guards.repeats import Repeats
@@ -32,6 +32,7 @@ from nb_agent.tools.sets import crowded
 from nb_agent.tools.toolbox import Toolbox
 from nb_agent.values import JSON
 from nb_agent.views import outputs
+from nb_agent.views.asking import Asking, by_typing
 from nb_agent.views.fold import Fold
 
 __all__ = ["Assembled", "Wishes", "assembled"]
@@ -73,17 +74,32 @@ class Assembled:
 
     Attributes:
         run: takes its events.
-        running: the loop.
         answers: what it is answered with where no person is asked.
         stepper: what a person is asked.
         count: gives the tokens of a request of this run.
+        asking: asks the person who watches; set by whoever shows the run.
+        running: the loop.
     """
 
     run: Run
-    running: Generator[Event, Answer, None]
     answers: Answers
     stepper: Stepper
     count: Callable[[Request], JSON]
+    asking: Asking = by_typing
+    running: Generator[Event, Answer, None] = field(init=False)
+
+    def write(self, request: Request, until: float | None) -> Iterator[bytes | Waiting]:
+        """Have the person write the answer to a request."""
+        del until
+        yield from by_hand.written(request, len(self.run.requests), self.ask)
+
+    def ask(self, question: JSON) -> JSON | None:
+        """Ask the person who watches, in a time that is not the run's."""
+        self.answers.hold()
+        try:
+            return self.asking(question)
+        finally:
+            self.answers.resume()
 
     def fold(self) -> Fold:
         """What a view of this run folds its events with."""
@@ -118,8 +134,10 @@ def assembled(
         most_tokens=longest(target.window),
         model=target.model,
     )
+    line = Assembled(Run(branches=() if left is None else (*left.run.branches, left)), answers, stepper, count)
+    send = line.write if target.model == by_hand.NAME else send
     seconds, began, sending = wishes.limits.seconds, answers.clock(), stepper.sending(send)
-    running = loop.run(
+    line.running = loop.run(
         said,
         history,
         target=target,
@@ -134,4 +152,4 @@ def assembled(
         begun=begun,
         clock=answers.clock,
     )
-    return Assembled(Run(branches=() if left is None else (*left.run.branches, left)), running, answers, stepper, count)
+    return line

@@ -20,7 +20,7 @@ from traitlets import Bool, Float, Int, TraitError, Unicode
 from traitlets.config import Configurable
 
 import nb_agent
-from nb_agent import mock, options
+from nb_agent import mock, options, step_words
 from nb_agent.errors import SettingError
 from nb_agent.guards.policy import Policy
 from nb_agent.tools import pictures
@@ -28,10 +28,14 @@ from nb_agent.tools import pictures
 if TYPE_CHECKING:
     from nb_agent.agent import Agent
     from nb_agent.run import Run
+    from nb_agent.steps import Steps
     from nb_agent.tools.schema import Tool
     from nb_agent.tools.toolbox import Toolbox
 
 __all__ = ["AgentMagics", "Interrupted", "NbAgent", "load", "unload"]
+
+#: Options of a cell that are given on to the run as they are.
+_WISHES: Final = ("stream", "max_rounds", "time_limit", "policy", "token_limit")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -62,6 +66,7 @@ class AgentMagics(Magics):
         self.notebook = shell  # the same as self.shell, which may be None for the base class
         self.settings = settings
         self._system: str | None = None  # of this conversation, where a cell set it
+        self._steps: Steps | None = None  # the run that was detached last
 
     @cached_property
     def agent(self) -> Agent:
@@ -89,16 +94,13 @@ class AgentMagics(Magics):
         before = agent.last_run
         try:
             prompt = cell.removesuffix("\n")
-            return agent.run(
-                [prompt, *map(pictures.image, chosen.image)] if chosen.image else prompt,
-                tools=tools,
-                stream=chosen.stream,
-                max_rounds=chosen.max_rounds,
-                time_limit=chosen.time_limit,
-                policy=chosen.policy,
-                token_limit=chosen.token_limit,
-                **({} if chosen.compaction is None else {"compaction": chosen.compaction}),
-            )
+            asked = [prompt, *map(pictures.image, chosen.image)] if chosen.image else prompt
+            wishes = {name: getattr(chosen, name) for name in _WISHES}
+            wishes |= {} if chosen.compaction is None else {"compaction": chosen.compaction}
+            if chosen.detach:
+                self._steps = agent.step(asked, tools=tools, **wishes)
+                return self._steps.run
+            return agent.run(asked, tools=tools, step=chosen.step, **wishes)
         except KeyboardInterrupt:
             raise Interrupted from None
         finally:
@@ -160,9 +162,9 @@ class AgentMagics(Magics):
         """Carry out one of the words of ``%agent help``."""
         word, _, rest = line.strip().partition(" ")
         action = _WORDS.get(word or "status")
-        if action is None:
-            raise SettingError(f"%agent knows no {word!r}; it knows {', '.join(_WORDS)}")
-        print(action[0](self, rest.strip()))  # noqa: T201  a line magic answers by printing
+        if action is None and word not in step_words.WORDS:
+            raise SettingError(f"%agent knows no {word!r}; it knows {', '.join([*_WORDS, *step_words.WORDS])}")
+        print(action[0](self, rest.strip()) if action else self._go_on(word, rest.strip()))  # noqa: T201  a line magic answers by printing
 
     def status(self, _: str) -> str:
         """The model, the tools and the conversation of this notebook."""
@@ -196,10 +198,20 @@ class AgentMagics(Magics):
         self._system = None
         return "the conversation is empty"
 
+    def _go_on(self, word: str, rest: str) -> str:
+        """Answer the run that waits."""
+        if self._steps is None:
+            raise SettingError("no run waits here; begin one with %%agent --detach")
+        try:
+            return step_words.WORDS[word](self._steps, rest)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
     def help(self, _: str) -> str:
         """This page."""
-        width = max(map(len, _WORDS))
-        words = "\n".join(f"  %agent {word:{width}}  {what.splitlines()[0]}" for word, (_, what) in _WORDS.items())
+        told = {word: what for word, (_, what) in _WORDS.items()} | {word: f.__doc__ or "" for word, f in step_words.WORDS.items()}
+        width = max(map(len, told))
+        words = "\n".join(f"  %agent {word:{width}}  {what.splitlines()[0]}" for word, what in told.items())
         return f"{options.PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
@@ -231,7 +243,7 @@ _WORDS: Final[dict[str, tuple[_Action, str]]] = {
 }
 
 
-_COMPLETE: Final = options.completer({"": tuple(_WORDS), "mcp": ("add", "list", "remove")})
+_COMPLETE: Final = options.completer({"": (*_WORDS, *step_words.WORDS), "mcp": ("add", "list", "remove")})
 
 
 def found_tools(namespace: dict[str, Any]) -> list[Tool]:

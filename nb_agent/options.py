@@ -47,6 +47,9 @@ def _options() -> _Parser:
         default=[],
         help="a picture for the model, a file or an address; may be repeated",
     )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--step", action="store_true", help="stop before each request and call and after each result, and ask")
+    how.add_argument("--detach", action="store_true", help="the same, but the cell ends at each stop; %%agent next goes on")
     add("-o", "--out", metavar="NAME", help="also put the run object into this variable")
     add("-a", "--agent", metavar="NAME", help="use the Agent in this variable, its model and its conversation")
     return parser

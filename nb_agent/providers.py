@@ -1,6 +1,7 @@
 """What a model's name stands for: which server, which wire format, which key. Keys and addresses come from the environment.
 
-``mock`` is the local mock model; ``openai:NAME`` a model of a server in the table; a bare name needs ``base_url``.
+``mock`` is the local mock model; ``openai:NAME`` a model of a server in the table; a bare name needs ``base_url``. The model
+``you`` is the person at the keyboard.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nb_agent import mock
+from nb_agent import by_hand, mock
 from nb_agent.adapters import WIRES
 from nb_agent.errors import SettingError
 from nb_agent.events import Waiting
@@ -79,6 +80,8 @@ def resolve(
         if key is None and provider.key:
             raise SettingError(f"no key for {model!r}: set {provider.key} in the environment, or pass api_key=")
         return _server(name, where, key, wire or provider.wire)
+    if base_url is None and model == by_hand.NAME:
+        return Target(model, wire or _USUAL), _nobody
     if base_url is None and mock.is_known(model):
         return Target(model, wire or _USUAL, mock=True, window=mock.window(model)), _ask_mock
     where = base_url or environ.get("NB_AGENT_BASE_URL") or ""
@@ -97,6 +100,12 @@ def _ask_mock(request: Request, until: float | None) -> Iterator[bytes | Waiting
     ends = math.inf if until is None else until
     answer = yield from Patience().until_begun(lambda: mock.send(request), lambda: ends - time.monotonic())
     yield from answer
+
+
+def _nobody(request: Request, until: float | None) -> Iterator[bytes | Waiting]:
+    """Whoever puts a run together asks a person instead."""
+    del until
+    yield from by_hand.written(request, 1, lambda _: None)
 
 
 def _server(name: str, where: str, key: Secret | None, wire: str) -> tuple[Target, Sender]:

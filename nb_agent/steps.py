@@ -45,6 +45,7 @@ class Steps:
         self.run: Run = line.run
         self.question: JSON | None = None
         self._shown.begin(line.run, line.fold())
+        line.asking = self._shown.ask
         self._pull(functools.partial(next, line.running))
 
     def _pull(self, step: Callable[[], Event]) -> None:

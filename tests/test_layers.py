@@ -19,7 +19,7 @@ LAYERS = [
     ["endings", "resuming", "loop", "exchange", "ruling"],
     ["background"],
     ["transport", "retrying", "network", "sockets", "rechunking", "recording", "tools"],
-    ["mock", "mcp", "kit"],
+    ["mock", "mcp", "kit", "by_hand"],
     ["providers"],
     ["views"],
     ["run", "contents", "answering", "settings", "stepping"],
@@ -27,7 +27,7 @@ LAYERS = [
     ["steps"],
     ["agent"],
     ["comparison", "clinic"],
-    ["options"],
+    ["options", "step_words"],
     ["magic", "lessons"],
     ["cli"],
 ]

@@ -1,6 +1,7 @@
 """The magics in a shell without a kernel, as in a terminal: options, tools, completion, configuration."""
 
 import io
+import re
 
 import pytest
 from IPython.core.completer import provisionalcompleter
@@ -213,3 +214,65 @@ def test_an_expected_error_is_shown_as_one_line(shell, monkeypatch):
     shell.run_cell("%%agent --model gpt-4o\nhello")
     assert shown.getvalue().strip().startswith("SettingError: model 'gpt-4o' names no server")
     assert shown.getvalue().strip().count("\n") == 0
+
+
+# ------------------------------------------------------------------------------------------- runs that wait for a later cell
+
+
+def test_a_detached_run_is_gone_on_with_from_later_cells(shell, capsys):
+    cell(shell, WEATHER)
+    run = cell(shell, f"%%agent --detach\n{HI}\n")
+    assert run.reason is None
+    assert "waits at the request of round 1" in capsys.readouterr().out
+    cell(shell, "%agent to_call")
+    assert 'get_weather({"city":"Berlin"})' in capsys.readouterr().out
+    cell(shell, '%agent edit {"city": "Oslo"}')
+    cell(shell, "%agent run_on")
+    assert run.reason == "stop"
+    assert "Oslo" in run.tool_results[0].text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%agent edit", '"messages"'),
+        ("%agent inject", "rate_limit"),
+        ("%agent inject bad_key", "API key"),
+        ("%agent reject no", "'reject' is no answer here"),
+        ("%agent branch one", "takes the number of a round"),
+        ("%agent approve never", "stands alone or with 'always'"),
+        ("%agent stop", "ended"),
+        ("%agent next", "ended"),
+        ("%agent branch 1", "'back' is no answer here"),
+    ],
+)
+def test_each_word_says_what_it_did_or_why_not(shell, capsys, line, says):
+    cell(shell, f"%%agent --detach\n{HI}\n")
+    capsys.readouterr()
+    done = shell.run_cell(line)
+    told = capsys.readouterr().out + str(done.error_in_exec or "")
+    assert re.search(says, told)
+
+
+def test_a_branch_of_a_detached_run_begins_again_at_its_round(shell, capsys):
+    cell(shell, WEATHER)
+    cell(shell, f"%%agent --detach\n{HI}\n")
+    for _ in range(3):
+        cell(shell, "%agent next")
+    capsys.readouterr()
+    cell(shell, "%agent branch 1")
+    assert "the request of round 1" in capsys.readouterr().out
+    cell(shell, "%agent run_on")
+    agent = shell.magics_manager.registry["AgentMagics"].agent
+    assert agent.last_run.reason == "stop"
+    assert len(agent.last_run.branches) == 1
+
+
+def test_words_for_a_run_that_waits_say_that_there_is_none(shell):
+    with pytest.raises(SettingError, match="no run waits here"):
+        cell(shell, "%agent next")
+
+
+def test_a_cell_is_stepped_or_detached_and_not_both(shell):
+    with pytest.raises(SettingError, match="not allowed with"):
+        options.read("--step --detach")

@@ -221,8 +221,10 @@ def test_thinking_has_to_come_back_unchanged():
     assert received(second(reply.message)).finish == "stop"
     with pytest.raises(ProviderError, match=r"messages\.1\.content\.0: Invalid `signature` in `thinking` block"):
         second(Message("assistant", (Thinking(thinking.text + " ", thinking.extra), call)))
-    with pytest.raises(ProviderError, match="Expected `thinking` or `redacted_thinking`, but found `tool_use`"):
-        second(Message("assistant", (call,)))
+    assert "thinking" not in adapter.request([*history[:1], Message("assistant", (call,)), result], (), model="m", settings=on).body
+    bare = [message | {"content": message["content"][-1:]} for message in adapter.request(history, (), model="m").body["messages"]]
+    status, content = asked(body(messages=bare, **on))
+    assert (status, "Expected `thinking` or `redacted_thinking`, but found `tool_use`" in content.decode()) == (400, True)
 
 
 # ----------------------------------------------------------------------------------------------------------------- refusals

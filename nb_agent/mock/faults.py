@@ -14,16 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from nb_agent.adapters.anthropic_messages.words import sound
 from nb_agent.errors import SettingError
 from nb_agent.messages import Definition, ToolCall
 from nb_agent.mock.models import Answer, Model, Refused, options
 from nb_agent.mock.plans import Ask, outcomes, turn_of
-from nb_agent.mock.wire import Draft, token
-from nb_agent.values import dumps
+from nb_agent.mock.wire import Draft, Format, token
+from nb_agent.values import dumps, encode
 
 __all__ = ["FAULTS", "Fault", "chosen", "disturb", "refuse", "served", "spoil", "without_word"]
 
-_WORD: Final = re.compile(r"\bfault:([a-z_]+)", re.IGNORECASE)
+#: The word may stand right behind Chinese, and have the colon of a Chinese keyboard.
+_WORD: Final = re.compile(r"(?<![a-z0-9_])fault[:：]([a-z_]+)", re.IGNORECASE | re.ASCII)
 
 #: What is made up for a type; a text for everything else.
 _VALUES: Final = {"integer": 12345, "number": 1.5, "boolean": True, "array": [], "object": {}}
@@ -32,20 +34,24 @@ _VALUES: Final = {"integer": 12345, "number": 1.5, "boolean": True, "array": [],
 _sent_away: deque[str] = deque(maxlen=64)
 
 #: Seconds that a server says to wait, and seconds that one that stalls says nothing.
-_WAIT: Final = 1
+WAIT: Final = 1
 _SILENT: Final = 600
 _SLICE: Final = 0.05  # seconds: an interrupt acts at once
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One mistake: what it shows, and where it is made. Exactly one of the three is set; ``once`` goes with a refusal."""
+    """One mistake: what it shows, and where it is made. Exactly one of the three is set.
+
+    ``once`` goes with a refusal; ``breaks`` says that the connection is gone after the last of the chunks.
+    """
 
     shows: str
     drafts: Callable[[list[Draft], Ask, str], list[Draft]] | None = None
     once: bool = False
     refused: Callable[[], Refused | None] | None = None
-    chunks: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None
+    chunks: Callable[[Iterator[bytes], Format, bool], Iterator[bytes]] | None = None
+    breaks: bool = False
 
 
 def chosen(ask: Ask, made: str = "") -> Fault | None:
@@ -111,9 +117,11 @@ def spoil(fault: Fault | None, drafts: list[Draft], ask: Ask, seed: str) -> list
     return fault.drafts(drafts, ask, seed)
 
 
-def disturb(fault: Fault | None, answer: Answer) -> Answer:
+def disturb(fault: Fault | None, answer: Answer, spoken: Format, *, streams: bool) -> Answer:
     """The answer as it comes from a server with this fault."""
-    return answer if fault is None or fault.chunks is None else replace(answer, chunks=fault.chunks(answer.chunks))
+    if fault is None or fault.chunks is None:
+        return answer
+    return replace(answer, chunks=fault.chunks(answer.chunks, spoken, streams), breaks=fault.breaks)
 
 
 # ----------------------------------------------------------------------------------------------- faults of the model
@@ -138,17 +146,20 @@ def _broken_arguments(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
 
 def _wrong_type(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
     del ask, seed
-    return _first_call(
-        drafts, lambda call: replace(call, arguments=re.sub(r':("[^"]*"|[\d.]+)', r":[\1]", call.arguments, count=1))
-    )
+    return _first_call(drafts, lambda call: replace(call, arguments=_misfit(call.arguments)))
+
+
+def _misfit(arguments: str) -> str:
+    """Arguments with the first value in a list, or a list as text; one that nobody knows where there are none."""
+    given = sound(arguments) or {}
+    name, value = next(iter(given.items()), ("unheard_of", True))
+    return dumps({**given, name: dumps(value) if isinstance(value, list) else [value]})
 
 
 def _cut_arguments(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
     del ask, seed
-    half = [draft for draft in drafts if draft.calls]
-    if not half:
-        return drafts
-    return _first_call(drafts, lambda call: replace(call, arguments=call.arguments[: len(call.arguments) // 2]), finish="length")
+    alone = [replace(draft, calls=draft.calls[:1]) for draft in drafts]  # what comes behind the cut does not come
+    return _first_call(alone, lambda call: replace(call, arguments=call.arguments[: len(call.arguments) // 2]), finish="length")
 
 
 def _filtered(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
@@ -185,27 +196,38 @@ def _repeated(drafts: list[Draft], ask: Ask, seed: str) -> list[Draft]:
 
 # ---------------------------------------------------------------------------------------------- faults of the server
 
+_BROKEN: Final = Refused("The worker ran out of slots.", status=503, code="overloaded")
+
 
 def _half(chunks: Iterator[bytes]) -> list[bytes]:
     whole = list(chunks)
     return whole[: max(1, len(whole) // 2)] if len(whole) > 1 else [whole[0][: len(whole[0]) // 2]]
 
 
-def _dropped(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _dropped(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  all of the table are alike
+    del spoken, streams
     yield from _half(chunks)
 
 
-def _garbled(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _garbled(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  likewise
+    """Half of an event in the place of a whole one, under the name that its clients look for."""
     yield from _half(chunks)
-    yield b'data: {"choices": [{"delta": {"con\n\n'
+    if streams:
+        head, _, rest = spoken.broken_off(_BROKEN).partition(b"data: ")
+        yield head + b"data: " + rest[:20] + b"\n\n"
 
 
-def _failing(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _failing(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  likewise
+    """An error of the vendor's own form behind half of a stream, or in the place of an answer, as some servers send it with 200."""
+    if not streams:
+        yield encode(spoken.error(_BROKEN))
+        return
     yield from _half(chunks)
-    yield b'data: {"type": "error", "error": {"type": "server_error", "message": "worker ran out of slots", "code": 503}}\n\n'
+    yield spoken.broken_off(_BROKEN)
 
 
-def _stalled(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _stalled(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  likewise
+    del spoken, streams
     yield from _half(chunks)
     for _ in range(int(_SILENT / _SLICE)):
         time.sleep(_SLICE)
@@ -224,7 +246,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "two_choices": Fault("two choices come where one was asked for", drafts=_two_choices),
     "rate_limit": Fault(
         "the server asks to slow down (429)",
-        refused=lambda: Refused(f"Rate limit reached. Please try again in {_WAIT}s.", status=429, code="rate_limit_exceeded"),
+        refused=lambda: Refused(f"Rate limit reached. Please try again in {WAIT}s.", status=429, code="rate_limit_exceeded"),
     ),
     "busy_once": Fault(
         "the server is busy, and answers when it is asked again",
@@ -244,7 +266,7 @@ FAULTS: Final[dict[str, Fault]] = {
         "the prompt does not fit into the window",
         refused=lambda: None,  # each vendor has words of its own for it
     ),
-    "drop": Fault("the connection breaks off in the middle of the answer", chunks=_dropped),
+    "drop": Fault("the connection breaks off in the middle of the answer", chunks=_dropped, breaks=True),
     "broken_json": Fault("the stream holds something that is no JSON", chunks=_garbled),
     "error_in_stream": Fault("an error comes in the middle of the answer", chunks=_failing),
     "stall": Fault("the answer stops coming, and the connection stays open", chunks=_stalled),

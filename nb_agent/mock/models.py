@@ -51,11 +51,12 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer; ``chunks`` can be read once."""
+    """An HTTP answer; ``chunks`` can be read once. Where it ``breaks``, the connection is gone after the last of them."""
 
     status: int
     media_type: str
     chunks: Iterator[bytes]
+    breaks: bool = False
 
 
 _USUAL: Final = Model(window=8192)
@@ -121,8 +122,8 @@ def model(name: str, served: Model = _USUAL) -> Model:
 
 
 def _option(part: str) -> tuple[str, str]:
-    key, sign, text = part.partition("=")
-    return (key, text) if sign else ("fault", key)
+    key, sign, text = (piece.strip() for piece in part.partition("="))
+    return (key, text) if sign or key in OPTIONS else ("fault", key)
 
 
 def window(name: str) -> int:

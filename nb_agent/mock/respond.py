@@ -29,6 +29,9 @@ _EVENTS: Final = "text/event-stream; charset=utf-8"
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")  # /v1, /v1beta: servers differ, and clients too
 
 
+#: Where a vendor has a status of its own: the path, and the usual status -> the vendor's.
+_STATUS: Final = {(anthropic_messages.PATH, 503): 529}
+
 #: The end of a path that asks for a count -> that of the request which it counts, the key of the answer, and what is beside it.
 _COUNTS: Final[dict[str, tuple[str, str, JSON]]] = {
     "/responses/input_tokens": ("/responses", "input_tokens", {"object": "response.input_tokens"}),
@@ -49,7 +52,8 @@ def respond(path: str, content: bytes, served: Model) -> Answer:
             return _counted(spoken, body, counting) if counting else _answered(spoken, body, served)
         return _models(route) if route == "/models" or route.startswith("/models/") else _nowhere(path)
     except Refused as refused:
-        return Answer(refused.status, _JSON, iter([encode(spoken.error(refused))]))
+        status = _STATUS.get((spoken.PATH, refused.status), refused.status)
+        return Answer(status, _JSON, iter([encode(spoken.error(refused))]))
 
 
 def _nowhere(path: str) -> NoReturn:
@@ -79,7 +83,7 @@ def _answered(spoken: Format, body: JSON, served: Model) -> Answer:
     streams = bool(body.get("stream"))
     frames = spoken.stream(body, drafts, usage, seed) if streams else [_whole(spoken, body, drafts, usage, seed)]
     answer = Answer(200, _EVENTS if streams else _JSON, wire.paced(frames, made.speed, usage.completion))
-    return faults.disturb(fault, answer)
+    return faults.disturb(fault, answer, spoken, streams=streams)
 
 
 def _whole(spoken: Format, body: JSON, drafts: list[Draft], usage: Usage, seed: str) -> Frame:

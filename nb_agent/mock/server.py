@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from nb_agent import mock
 from nb_agent.errors import SettingError
 from nb_agent.mock import chat_completions
+from nb_agent.mock.faults import WAIT
 from nb_agent.mock.wire import Refused
 from nb_agent.values import encode
 
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import Message, Receive, Scope, Send
 
 __all__ = ["running", "serve"]
 
 _LEAVE: Final = 5.0  # seconds that a server in a thread is given to end
+#: Status -> the headers that come with it.
+_HEADERS: Final = {429: {"retry-after": str(WAIT)}}
 
 
 def serve(
@@ -88,7 +93,9 @@ def _server(served: mock.Model | None) -> uvicorn.Server:
 
     app = Starlette(routes=[Route("/{path:path}", partial(_respond, served), methods=["GET", "POST"])])
     settings: dict[str, Any] = {"lifespan": "off", "ws": "none", "http": "h11", "loop": "asyncio", "log_level": "warning"}
-    return uvicorn.Server(uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=1, **settings))
+    configured = uvicorn.Config(app, access_log=False, timeout_graceful_shutdown=1, **settings)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    return uvicorn.Server(configured)
 
 
 async def _respond(served: mock.Model | None, request: Request) -> Response:
@@ -105,5 +112,21 @@ async def _respond(served: mock.Model | None, request: Request) -> Response:
     except Exception as error:  # noqa: BLE001  a fault of ours has to reach the client as what it is
         refused = Refused(f"the mock model failed: {type(error).__name__}: {error}", status=500, code="server_error")
         answered = mock.Answer(500, "application/json", iter([encode(chat_completions.error(refused))]))
-    headers = {"x-request-id": "req_mock", "cache-control": "no-store"}
-    return StreamingResponse(answered.chunks, answered.status, headers, answered.media_type)
+    headers = {"x-request-id": "req_mock", "cache-control": "no-store", **_HEADERS.get(answered.status, {})}
+    response = StreamingResponse(answered.chunks, answered.status, headers, answered.media_type)
+    return cast("Response", partial(_unfinished, response)) if answered.breaks else response
+
+
+async def _unfinished(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """A response without its end, at which uvicorn closes the connection: to the client it has broken off."""
+
+    async def passed(message: Message) -> None:
+        if message.get("more_body", True):
+            await send(message)
+
+    await response(scope, receive, passed)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether uvicorn's line is about something else than a response that was left unfinished on purpose."""
+    return "without completing" not in record.getMessage()

@@ -81,6 +81,9 @@ class Format(Protocol):
     def error(self, refused: Refused) -> JSON:
         """The body of an error answer."""
 
+    def broken_off(self, refused: Refused) -> bytes:
+        """The event of a stream that says that it ends with an error."""
+
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LONGEST_SLEEP: Final = 0.05  # seconds: an interrupt acts at once

@@ -20,7 +20,7 @@ from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, dumps, encode
 
-__all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
+__all__ = ["PATH", "broken_off", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = f"/v1{adapter.PATH}"
 segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
@@ -42,6 +42,7 @@ _TYPES: Final = {
     404: "not_found_error",
     413: "request_too_large",
     429: "rate_limit_error",
+    503: "overloaded_error",
     504: "timeout_error",
     529: "overloaded_error",
 }
@@ -236,3 +237,8 @@ def error(refused: Refused) -> JSON:
     """Anthropic's error body."""
     kind = _TYPES.get(refused.status, "invalid_request_error" if refused.status < 500 else "api_error")
     return {"type": "error", "error": {"type": kind, "message": str(refused)}, "request_id": "req_mock"}
+
+
+def broken_off(refused: Refused) -> bytes:
+    """The same body as an event; its clients go by the name of the event."""
+    return b"event: error\ndata: " + encode(error(refused)) + b"\n\n"

@@ -21,7 +21,7 @@ from nb_agent.mock.plans import Ask
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, dumps, encode
 
-__all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
+__all__ = ["PATH", "broken_off", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = "/v1beta/models/{model}:generateContent"
 segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
@@ -236,3 +236,8 @@ def error(refused: Refused) -> JSON:
     """Google's error body."""
     word = _STATUS.get(refused.status, "INVALID_ARGUMENT" if refused.status < 500 else "INTERNAL")
     return {"error": {"code": refused.status, "message": str(refused), "status": word}}
+
+
+def broken_off(refused: Refused) -> bytes:
+    """The same body as an event."""
+    return b"data: " + encode(error(refused)) + b"\r\n\r\n"

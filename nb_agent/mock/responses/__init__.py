@@ -19,7 +19,7 @@ from nb_agent.mock.responses.items import seal, tied
 from nb_agent.mock.wire import Draft, Frame, Refused, Usage, fragments, token
 from nb_agent.values import JSON, encode
 
-__all__ = ["PATH", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
+__all__ = ["PATH", "broken_off", "carried", "error", "read", "segments", "stream", "too_long", "whole"]
 
 PATH: str = f"/v1{adapter.PATH}"
 segments = adapter.segments  # the adapter reads the text of a request by part, for both ends
@@ -288,3 +288,9 @@ def error(refused: Refused) -> JSON:
     """OpenAI's error body."""
     kind = "invalid_request_error" if refused.status < 500 else "server_error"
     return {"error": {"message": str(refused), "type": kind, "param": refused.param, "code": refused.code}}
+
+
+def broken_off(refused: Refused) -> bytes:
+    """The event of an error, which has its fields beside its type."""
+    event = {"type": "error", "code": refused.code, "message": str(refused), "param": refused.param, "sequence_number": 1}
+    return b"event: error\ndata: " + encode(event) + b"\n\n"

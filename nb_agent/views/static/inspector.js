@@ -739,6 +739,7 @@ function copyButton(page, text, label = "Copy") {
 }
 
 const block = (text, label) => h("pre", { class: "nba-block", tabindex: "0", "aria-label": label }, text);
+const kept = (title, text, label) => h("details", { class: "nba-details" }, h("summary", {}, title), block(text, label));
 const notices = (texts) => (texts.length ? h("ul", { class: "nba-notices" }, ...texts.map((text) => h("li", {}, text))) : null);
 
 /** A picture that came with a tool's result; only bytes that are here, never an address that would be fetched. */
@@ -953,17 +954,17 @@ function jsonPanel(page, value, options) {
   const button = copyButton(page, () => JSON.stringify(value, null, 2));
   const tools = h("div", { class: "nba-toolbar" }, field, told, h("span", { class: "nba-space" }), button);
   const warning = isCut(value) ? notices(["A long text is cut in this view; the run object holds it whole."]) : null;
-  return h("div", {}, tools, ...(warning ? [warning] : []), drawn.el);
+  return { el: h("div", {}, tools, ...(warning ? [warning] : []), drawn.el), reveal: (path) => drawn.focus(drawn.reveal(path)) };
 }
 
 // ------------------------------------------------------------------------------------------------ tabs
 
 /** Tabs whose panels are made when they are first looked at. `kind` is what the choice is remembered for. */
-function tabbed(page, kind, tabs) {
+function tabbed(page, kind, tabs, { keep = true, label = `Views of the ${kind}` } = {}) {
   const made = new Map();
   const panel = h("div", { role: "tabpanel", class: "nba-panel" });
   const buttons = tabs.map(({ name }) => h("button", { type: "button", role: "tab", class: "nba-tab" }, name));
-  const list = h("div", { class: "nba-tabs", role: "tablist", "aria-label": `Views of the ${kind}` }, ...buttons);
+  const list = h("div", { class: "nba-tabs", role: "tablist", "aria-label": label }, ...buttons);
   const choose = (place) => {
     const { name, build } = tabs[place];
     page.chosen.set(kind, name);
@@ -971,7 +972,7 @@ function tabbed(page, kind, tabs) {
       button.setAttribute("aria-selected", String(number === place));
       button.setAttribute("tabindex", number === place ? "0" : "-1");
     });
-    if (!made.has(name)) made.set(name, build());
+    if (!keep || !made.has(name)) made.set(name, build());
     panel.setAttribute("aria-label", name);
     if (panel.firstChild !== made.get(name)) panel.replaceChildren(made.get(name));
   };
@@ -1024,27 +1025,34 @@ function requestView(page, item, index) {
   const small = [`POST ${round.request.path}`, plural(round.request.bytes, "byte")];
   if (line?.tokens && tokens) small.push(`${percent(line.tokens, tokens.total)} the same as request ${rounds[index - 1].number}`);
   const key = listKey(body);
-  const json = () => jsonPanel(page, body, { memory: page.memory(`${item}/json`, ["[]", ...(key ? [JSON.stringify([key])] : [])]),
+  const json = () => (shown = jsonPanel(page, body, { memory: page.memory(`${item}/json`, ["[]", ...(key ? [JSON.stringify([key])] : [])]),
     label: `the JSON of request ${round.number}`, change, tokens: tokensAt(body, tokens), line,
-    weigh: (path) => weightAt(body, page.weighings()[index], path) });
+    weigh: (path) => weightAt(body, page.weighings()[index], path) })).el;
   const fresh = () => {
     const { text, value } = novelty(rounds, index);
     const open = ["[]", ...Object.keys(value).map((name) => JSON.stringify([name]))];
     const shown = Object.keys(value).length ? [jsonPanel(page, value, { memory: page.memory(`${item}/new`, index ? open : ["[]"]),
-      label: `what is new in request ${round.number}` })] : [];
+      label: `what is new in request ${round.number}` }).el] : [];
     const ends = line ? h("p", { class: "nba-dim" }, `${sentence(line.text)}.`) : null;
     return h("div", {}, h("p", {}, text), ends, ...shown);
   };
-  const command = () => {
-    const text = curl(page.state.wire, round.request.path, body);
+  const command = (name, text, hint) => () => {
     const cutHere = isCut(body) ? ["A long text is cut in this view, so this is not the whole request."] : [];
-    const hint = h("span", { class: "nba-dim" }, "BASE_URL and the key are variables of your shell.");
-    const tools = h("div", { class: "nba-toolbar" }, hint, h("span", { class: "nba-space" }), copyButton(page, () => text));
-    return h("div", {}, tools, notices(cutHere), block(text, "cURL"));
+    const tools = h("div", { class: "nba-toolbar" }, h("span", { class: "nba-dim" }, hint), h("span", { class: "nba-space" }), copyButton(page, () => text));
+    return h("div", {}, tools, notices(cutHere) ?? "", block(text, name));
   };
+  const { wire } = page.state;
+  const commands = [["cURL", curl(wire, round.request.path, body), "BASE_URL and the key are variables of your shell."],
+    ["Python", httpx(wire, round.request.path, body), "BASE_URL and the key come from the environment."]];
+  let shown = null;
   const tabs = tabbed(page, "request", [{ name: "JSON", build: json }, { name: "What is new", build: fresh },
     { name: "Tokens", build: () => (tokens ? tokenTable(round) : h("p", {}, "This view was made without a token count.")) },
-    { name: "cURL", build: command }]);
+    ...commands.map(([name, text, hint]) => ({ name, build: command(name, text, hint) }))]);
+  const slot = h("div");
+  const reveal = (path) => {
+    tabs.open("JSON");
+    shown.reveal(path);
+  };
   const named = `Request ${round.number}${round.purpose ? `, for a ${round.purpose}` : ""}`;
   const title = h("h4", { class: "nba-title" }, named, h("small", {}, small.join(" · ")));
   const waited = h("div");
@@ -1053,7 +1061,7 @@ function requestView(page, item, index) {
     if (lines.length !== (waited.firstChild?.childNodes.length ?? 0)) waited.replaceChildren(notices(lines));
   };
   update();
-  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, tabs.el), tabs, update };
+  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, slot, tabs.el), tabs, update, slot, reveal };
 }
 
 const BUCKETS = {
@@ -1074,6 +1082,8 @@ function replyView(page, item, index) {
   const noted = h("div");
   const answer = h("div", {}, thought, said, calls, none, facts, noted);
   const jsonBox = h("div");
+  const noStream = h("p", { class: "nba-dim" }, "The reply is still coming.");
+  const streamBox = h("div", {}, noStream);
   let done = null;
 
   function callLine(place) {
@@ -1102,7 +1112,9 @@ function replyView(page, item, index) {
     facts.replaceChildren(...pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
     noted.replaceChildren(...[notices(reply.notices)].filter(Boolean));
     const label = `the JSON of reply ${page.state.rounds[index].number}`;
-    jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ANSWER), label }));
+    jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ANSWER), label }).el);
+    if (reply.stream?.length) streamBox.replaceChildren(microscope(page, reply.stream));
+    else write(noStream, "The reply came whole, or its stream was not kept.");
   }
 
   function update() {
@@ -1124,7 +1136,8 @@ function replyView(page, item, index) {
     if (!reply && !jsonBox.firstChild) jsonBox.append(h("p", { class: "nba-dim" }, "The whole reply is not there yet."));
   }
   update();
-  const tabs = tabbed(page, "reply", [{ name: "Answer", build: () => answer }, { name: "JSON", build: () => jsonBox }]);
+  const tabs = tabbed(page, "reply", [{ name: "Answer", build: () => answer }, { name: "JSON", build: () => jsonBox },
+    { name: "Stream", build: () => streamBox }]);
   const title = h("h4", { class: "nba-title" }, `Reply ${page.state.rounds[index].number}`, small);
   return { el: h("div", {}, title, tabs.el), tabs, update };
 }
@@ -1137,19 +1150,31 @@ function callView(page, item, index, place) {
   const notes = h("ul", { class: "nba-dim nba-notes" });
   const small = h("small");
   const outcome = h("div");
-  const first = page.state.rounds[index].calls[place];
-  const value = parsed(first.arguments);
-  const args = value !== undefined && value !== null && typeof value === "object"
-    ? tree(page, value, { memory: page.memory(`${item}/arguments`, ["[]"]), label: `the arguments of ${first.name}` }).el
-    : block(first.arguments || "(none)", "arguments as the model wrote them");
-  const asked = h("div", { class: "nba-toolbar" }, h("h5", {}, "Arguments"), h("span", { class: "nba-space" }),
-    copyButton(page, () => first.arguments));
+  const line = h("code");
+  const args = h("div");
+  const slot = h("div");
+  let written = null;
   let result;
+
+  /** The arguments as they go to the tool; a person may change them, and then those that the model asked for stay beside them. */
+  function writeArguments(call) {
+    if (call.arguments === written) return;
+    written = call.arguments;
+    write(line, signature(call.name, call.arguments));
+    const value = parsed(call.arguments);
+    const shown = value !== undefined && value !== null && typeof value === "object"
+      ? tree(page, value, { memory: page.memory(`${item}/arguments`, ["[]"]), label: `the arguments of ${call.name}` }).el
+      : block(call.arguments || "(none)", "arguments as the model wrote them");
+    args.replaceChildren(h("div", { class: "nba-toolbar" }, h("h5", {}, "Arguments"), h("span", { class: "nba-space" }),
+      copyButton(page, () => call.arguments)), shown);
+    if (typeof call.asked === "string") args.append(kept("What the model asked for, before a person changed it", call.asked, "arguments of the model"));
+  }
 
   function update() {
     const call = page.state.rounds[index].calls[place];
     const running = !page.state.ending;
     const rungs = ladder(call, running);
+    writeArguments(call);
     const code = call.result?.code;
     const waits = call.asks ? "waits for your leave" : "running…";
     const outcomeNow = code ? `failed: ${code}` : call.result ? "done" : running ? waits : "no result";
@@ -1165,18 +1190,288 @@ function callView(page, item, index, place) {
     const pictures = (result?.images ?? []).map(picture);
     const said = result && (result.text || !pictures.length) ? [block(result.text || "(empty)", "result")] : [];
     const nothing = result ? [] : [h("p", { class: "nba-dim" }, "None yet.")];
-    const trace = call.traceback ? [h("details", { class: "nba-details" },
-      h("summary", {}, "Traceback (for you; the model does not get it)"), block(call.traceback, "traceback"))] : [];
+    const trace = call.traceback ? [kept("Traceback (for you; the model does not get it)", call.traceback, "traceback")] : [];
     const shown = call.pictures.map(picture);
     const printed = call.printed || shown.length ? [h("h5", {}, "What the tool printed and showed"),
       ...(call.printed ? [block(call.printed, "output of the tool")] : []), ...shown] : [];
-    const whole = call.whole === null ? [] : [h("details", { class: "nba-details" },
-      h("summary", {}, "The whole result (the model got less)"), block(call.whole, "whole result"))];
-    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...whole, ...printed, ...trace);
+    const whole = call.whole === null ? [] : [kept("The whole result (the model got less)", call.whole, "whole result")];
+    const given = call.given ? [kept("What the tool gave, before a person changed it", call.given.text, "result of the tool")] : [];
+    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...given, ...whole, ...printed, ...trace);
   }
   update();
-  const title = h("h4", { class: "nba-title nba-signature" }, h("code", {}, signature(first.name, first.arguments)), small);
-  return { el: h("div", {}, title, steps, notes, fault, asked, args, outcome), update };
+  const title = h("h4", { class: "nba-title nba-signature" }, line, small);
+  return { el: h("div", {}, title, steps, notes, fault, slot, args, outcome), update, slot };
+}
+
+// ------------------------------------------------------------------------------------------------ the stream under a microscope
+
+const AROUND = 6; // fragments that are shown before and after the one that came last
+const ENDING = 2000; // characters of a text that are shown of its end: a longer one would be laid out anew at each step
+
+/** A stored stream played again. Only what is around the present moment is in the page, however long the stream is. */
+function microscope(page, stream) {
+  const times = clock(stream);
+  const wholes = becomesWhole(stream);
+  const last = stream.length;
+  let [place, direction, now, since] = [last, 0, times[last - 1], 0];
+
+  const press = (label, text, does) => {
+    const made = h("button", { type: "button", class: "nba-button", "aria-label": label, title: label }, text);
+    page.act(made, does);
+    return made;
+  };
+  const jump = (to) => {
+    direction = 0;
+    place = Math.min(last, Math.max(0, to));
+    draw();
+  };
+  const play = (way) => {
+    if (direction === way) return jump(place);
+    if (place === (way > 0 ? last : 0)) place = way > 0 ? 0 : last;
+    [direction, now, since] = [way, place ? times[place - 1] : times[0] - 1, performance.now()];
+    draw();
+    return tick();
+  };
+  function tick() {
+    if (!direction || !el.isConnected) return;
+    const passed = performance.now() - since;
+    since += passed;
+    now += direction * passed * speedNow();
+    const reached = momentsAt(times, now);
+    place = direction > 0 ? Math.max(place, reached) : Math.min(place, reached);
+    if (place === (direction > 0 ? last : 0)) direction = 0;
+    draw();
+    page.later(33, tick);
+  }
+  const speed = h("input", { type: "number", class: "nba-field nba-speed", value: "1", min: "0.01", step: "any", "aria-label": "Speed, 1 is as it came" });
+  const speedNow = () => Math.max(0.01, Number(speed.value) || 1);
+  const slide = h("input", { type: "range", class: "nba-slide", min: "0", max: String(last), step: "1", "aria-label": "Place in the stream" });
+  page.typed.set(slide, () => jump(+slide.value));
+  const back = press("Play backwards", "◀", () => play(-1));
+  const forth = press("Play", "▶", () => play(1));
+  const controls = h("div", { class: "nba-toolbar" }, press("To the start", "⏮\ufe0e", () => jump(0)), back,
+    press("One fragment back", "‹", () => jump(place - 1)), press("One fragment on", "›", () => jump(place + 1)), forth,
+    press("To the end", "⏭\ufe0e", () => jump(last)), h("label", { class: "nba-dim" }, speed, " × speed"));
+  const told = h("p", { class: "nba-dim nba-num" });
+  const marks = h("div", { class: "nba-toolbar" }, ...wholes.slice(0, 50).map(({ name, at: moment }) => {
+    const made = h("button", { type: "button", class: "nba-button" }, `arguments of ${name} whole at ${count(moment)}`);
+    page.act(made, () => jump(moment));
+    return made;
+  }));
+  const list = h("ol", { class: "nba-moments", "aria-label": "Fragments around this moment" });
+  const holds = h("div", { class: "nba-holds", role: "group", "aria-label": "What the accumulator holds" });
+
+  const row = (number) => {
+    const [, pieces] = stream[number - 1];
+    const said = pieces.map(([kind, , text]) => `${kind} ${JSON.stringify(text)}`).join(", ");
+    return h("li", { class: number === place ? "nba-moment nba-here" : "nba-moment", "aria-current": number === place ? "step" : null },
+      h("span", { class: "nba-dim nba-num" }, `${count(number)} · ${count(times[number - 1])} ms`), h("code", {}, cut(said, 160) || "nothing"));
+  };
+  const tail = (text) => (text.length > ENDING ? `… ${plural(text.length - ENDING, "character")} before this …\n${text.slice(-ENDING)}` : text);
+  const held = (title, text, mark = "") => h("div", {}, h("h5", {}, title, mark ? h("span", { class: "nba-mark" }, ` ${mark}`) : ""),
+    h("div", { class: "nba-text nba-code" }, tail(text) || "(empty)"));
+
+  function draw() {
+    const { text, thinking, calls } = replayed(stream, place);
+    slide.value = String(place);
+    const time = place ? `${count(times[place - 1])} ms` : "before the first";
+    slide.setAttribute("aria-valuetext", `${count(place)} of ${count(last)} fragments, ${time}`);
+    write(told, `${count(place)} of ${plural(last, "fragment")} · ${time}`);
+    for (const [made, way] of [[back, -1], [forth, 1]]) {
+      write(made, direction === way ? "⏸\ufe0e" : way > 0 ? "▶" : "◀");
+      made.setAttribute("aria-label", direction === way ? "Pause" : way > 0 ? "Play" : "Play backwards");
+    }
+    const from = Math.max(1, Math.min(place - AROUND, last - 2 * AROUND));
+    const shown = Array.from({ length: Math.min(last, 2 * AROUND + 1) }, (_, more) => row(from + more));
+    list.replaceChildren(...shown);
+    const wholeNow = (index) => wholes.find((entry) => entry.index === index && entry.at === place);
+    holds.replaceChildren(...(thinking ? [held("Thinking", thinking)] : []), ...(text || !calls.length ? [held("Text", text)] : []),
+      ...calls.map((call, index) => held(`Call ${call.name}`, call.arguments,
+        wholeNow(index) ? "✓ whole just now" : call.whole ? "✓ whole" : "… not whole yet")));
+  }
+  const el = h("div", {}, controls, slide, told, ...(wholes.length ? [marks] : []), h("div", { class: "nba-scope" }, list, holds));
+  draw();
+  return el;
+}
+
+// ------------------------------------------------------------------------------------------------ the question
+
+/** The result of a tool is edited as the text that it is; the rest is JSON. */
+function plainText({ edits, schema }) {
+  const value = schema?.type === "string" && edits ? parsed(edits) : undefined;
+  return typeof value === "string" ? value : null;
+}
+
+const sameplace = (one, two) => one && two && ["at", "round", "call"].every((key) => one[key] === two[key]);
+
+/** What a person is asked, with its buttons. Nothing is sent twice, and nothing that is plainly wrong. */
+function questionPanel(page, question, before) {
+  const said = asking(question, page.state);
+  const plain = plainText(question);
+  const original = plain ?? question.edits ?? "";
+  const again = question.problem && sameplace(question, before?.question) ? before : null;
+  const wrong = h("p", { class: "nba-fault", role: "alert", hidden: !question.problem }, question.problem ?? "");
+  const editor = h("textarea", { class: "nba-editor", spellcheck: "false", rows: Math.min(14, Math.max(3, original.split("\n").length + 1)),
+    "aria-label": plain === null ? "JSON that goes on instead" : "Text that goes on instead" });
+  editor.value = again?.typed() ?? original;
+  const reason = h("input", { type: "text", class: "nba-field nba-wide", "aria-label": "Reason, for the model", placeholder: "Reason, for the model" });
+  const choose = (label, options) => h("select", { class: "nba-field", "aria-label": label },
+    ...options.map(([value, text]) => h("option", { value }, text)));
+  const fault = choose("What goes wrong", (question.faults ?? []).map((name) => [name, name.replaceAll("_", " ")]));
+  const rounds = choose("Round to go back to", page.state.rounds.slice(0, question.round + 1).map(({ number }, index) => [index, `round ${number}`]));
+  const told = h("p", { class: "nba-dim nba-sent", hidden: true });
+  const isChanged = () => !drawers.edit.box.hidden && editor.value !== original;
+  let [sent, doubted] = [false, ""];
+
+  function complain(text) {
+    write(wrong, text);
+    show(wrong, Boolean(text));
+  }
+
+  function send(choice, more = {}) {
+    if (sent || !page.answer) return;
+    const message = { kind: "answer", id: question.id, choice, ...more };
+    if (ONWARD.includes(choice) && isChanged()) {
+      message.text = plain === null ? editor.value : JSON.stringify(editor.value);
+      const bad = misfit(message.text, question.schema);
+      if (bad && !(question.at === "model" && doubted === editor.value)) {
+        doubted = editor.value; // who plays the model may be as wrong as a model, when it is meant
+        complain(`Not sent: ${bad}.${question.at === "model" ? " Press the button again to send it all the same." : ""}`);
+        editor.focus();
+        return;
+      }
+    }
+    sent = true;
+    complain("");
+    fields.disabled = true;
+    el.focus({ preventScroll: true });
+    write(told, `Sent: ${CHOICES[choice].replace("…", "")}${"text" in message ? ", with what was changed" : ""}.`);
+    show(told, true);
+    page.answered(ONWARD.includes(choice));
+    page.answer(message);
+  }
+
+  const button = (label, does, more = {}) => {
+    const made = h("button", { type: "button", class: "nba-button", ...more }, label);
+    page.act(made, does);
+    return made;
+  };
+  const shortcut = (choice) => Object.keys(KEYS).find((key) => KEYS[key] === choice);
+  const drawer = (name, label, field, ...rest) => {
+    const box = h("div", { class: "nba-drawer", hidden: true }, field, ...rest);
+    const opener = button(label, () => toggle(name), { "aria-expanded": "false", "aria-keyshortcuts": shortcut(name) });
+    return { box, opener, field };
+  };
+  const drawers = {
+    edit: drawer("edit", "Edit…", editor, button("Leave it as it was", () => {
+      editor.value = original;
+      complain("");
+      toggle("edit");
+    })),
+    reject: drawer("reject", CHOICES.reject, reason, button("Reject", () => send("reject", { reason: reason.value }))),
+    inject: drawer("inject", CHOICES.inject, fault, button("Inject", () => send("inject", { fault: fault.value }))),
+    back: drawer("back", CHOICES.back, rounds, button("Go back, as a branch", () => send("back", { round: +rounds.value }))),
+  };
+  function toggle(name) {
+    const open = drawers[name].box.hidden;
+    for (const [other, { box, opener }] of Object.entries(drawers)) {
+      if (other !== name && (other === "edit" || !open)) continue; // an edit stays beside the others, in sight
+      show(box, other === name && open);
+      opener.setAttribute("aria-expanded", String(!box.hidden));
+    }
+    drawers[name][open ? "field" : "opener"].focus();
+  }
+  const offered = Object.keys(CHOICES).filter((choice) => question.choices.includes(choice));
+  const first = offered.find((choice) => ONWARD.includes(choice));
+  const label = (choice) => (question.at === "model" && choice === "next" ? "Send this reply" : CHOICES[choice]);
+  const buttons = offered.map((choice) => drawers[choice]?.opener ?? button(label(choice), () => send(choice),
+    { class: `nba-button ${choice === first ? "nba-first" : ""}`, "aria-keyshortcuts": shortcut(choice) }));
+  const edits = question.edits !== null && question.edits !== undefined;
+  if (edits) buttons.splice(offered.indexOf(first) + 1, 0, drawers.edit.opener);
+  const fields = h("fieldset", { class: "nba-fields" }, h("div", { class: "nba-choices" }, ...buttons), ...Object.values(drawers).map(({ box }) => box));
+  const asks = question.asks ? h("p", { class: "nba-why" }, question.asks) : null;
+  const el = h("div", { class: "nba-ask", role: "group", tabindex: "-1", "aria-label": said }, h("b", {}, said), asks, wrong,
+    page.answer ? fields : h("p", { class: "nba-dim" }, "The run waited for a person here."), told);
+  const mayEdit = edits && Boolean(first);
+  if (mayEdit && (question.at === "model" || (again && again.edited()))) {
+    show(drawers.edit.box, true);
+    drawers.edit.opener.setAttribute("aria-expanded", "true");
+  }
+  page.keys.set(editor, (event) => {
+    if (event.key === "Escape") drawers.edit.opener.focus();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(first);
+    else return false;
+    return true;
+  });
+  page.keys.set(reason, (event) => {
+    if (event.key === "Enter") send("reject", { reason: reason.value });
+    else if (event.key === "Escape") drawers.reject.opener.focus();
+    else return false;
+    return true;
+  });
+  /** A key that means something here; true when it did. */
+  function press(key) {
+    const choice = has(KEYS, key) ? KEYS[key] : "";
+    if (sent || !page.answer || !(choice === "edit" ? mayEdit : question.choices.includes(choice))) return false;
+    if (!drawers[choice]) send(choice);
+    else if (drawers[choice].box.hidden) toggle(choice);
+    else drawers[choice].field.focus();
+    return true;
+  }
+  const keys = Object.entries(KEYS).filter(([, choice]) => (choice === "edit" ? mayEdit : question.choices.includes(choice)));
+  const help = keys.map(([key, choice]) => `${key} ${choice === "edit" ? "edit" : CHOICES[choice].replace("…", "").toLowerCase()}`).join(" · ");
+  return { el, question, press, said: `${said}${question.asks ? ` ${question.asks}` : ""}`, help, typed: () => editor.value, edited: isChanged };
+}
+
+// ------------------------------------------------------------------------------------------------ branches
+
+const PLACES = { request: "request", reply: "reply", calls: "call" };
+
+/** Where two lines of the run part, as a table. */
+function comparison(one, two, name) {
+  const found = parting(one, two);
+  if (!found) return h("p", {}, "The two lines are the same, but for times.");
+  const number = (one.rounds[found.index] ?? two.rounds[found.index]).number;
+  const before = found.index ? `The same up to round ${found.index}. ` : "";
+  const shown = (value) => (value === undefined ? "(not there)" : cut(typeof value === "string" ? value : JSON.stringify(value, null, 2), 4000));
+  const where = ([kind, ...path]) => (kind === undefined ? "the whole round" : [PLACES[kind], ...path].join(" › "));
+  const rows = found.found.map(({ path, left, right }) => h("tr", {}, h("th", { scope: "row" }, where(path)),
+    ...[left, right].map((value) => h("td", {}, h("div", { class: "nba-text nba-code" }, shown(value))))));
+  const head = ["Where", "This line", name].map((title) => h("th", { scope: "col" }, title));
+  return h("table", { class: "nba-table nba-differs" }, h("caption", {}, `${before}They part in round ${number}.`), h("thead", {}, h("tr", {}, ...head)),
+    h("tbody", {}, ...rows));
+}
+
+/** Tabs over the lines of a run; each earlier line is an inspector of its own, and can be compared with this one. */
+function lines(page, here) {
+  const el = h("div", { class: "nba-lines" });
+  let [drawn, inner] = [null, null];
+  function update() {
+    const branches = page.state.branches ?? [];
+    show(el, branches.length > 0);
+    if (branches.length === drawn) return;
+    drawn = branches.length;
+    const other = h("div");
+    const leave = () => {
+      inner?.destroy();
+      inner = null;
+      other.replaceChildren();
+    };
+    const build = (fill) => () => {
+      leave();
+      show(here, !fill);
+      fill?.(other);
+      return other;
+    };
+    const named = ({ label, from_round: from }) => label || `left at round ${from + 1}`;
+    const tabs = tabbed(page, "line", [{ name: "This line", build: build(null) },
+      ...branches.map((branch) => ({ name: named(branch), build: build((box) => (inner = mount(box, branch.state))) })),
+      ...branches.map((branch) => ({ name: `Compare with ${named(branch)}`,
+        build: build((box) => box.append(h("div", { class: "nba-compare" }, comparison(page.state, branch.state, named(branch))))) }))],
+    { keep: false, label: "Lines of this run" });
+    el.replaceChildren(tabs.el);
+  }
+  return { el, update, destroy: () => inner?.destroy() };
 }
 
 function viewOf(page, item) {
@@ -1196,7 +1491,11 @@ function head(page) {
   const note = h("div", { class: "nba-note" });
   const follow = h("button", { type: "button", class: "nba-button" }, "Follow the run");
   page.act(follow, () => page.follow());
-  const el = h("header", { class: "nba-head" }, name, pills, h("span", { class: "nba-space" }), follow, totalsText, time, status);
+  const ask = h("button", { type: "button", class: "nba-button nba-first" }, "Show the question");
+  page.act(ask, () => page.showQuestion());
+  const wrong = h("button", { type: "button", class: "nba-button", "aria-keyshortcuts": "x" }, "Next error");
+  page.act(wrong, () => page.nextError());
+  const el = h("header", { class: "nba-head" }, name, pills, h("span", { class: "nba-space" }), wrong, ask, follow, totalsText, time, status);
   let facts = "";
   function update() {
     const { state } = page;
@@ -1220,6 +1519,8 @@ function head(page) {
       if (note.childNodes.length !== said.length) note.replaceChildren(...said.map((text) => h("p", {}, text)));
     }
     show(follow, stands.kind === "running" && !page.following);
+    show(ask, stands.kind === "asks" && page.item !== itemOf(state.question, state));
+    show(wrong, failures(state).length > 0);
   }
   return { el, note, update };
 }
@@ -1249,12 +1550,18 @@ function meter(page) {
     for (const part of parts) {
       const piece = bar(part, tokens.parts[part]);
       piece.title = `${words(part)}: ${count(tokens.parts[part])}`;
+      page.act(piece, () => page.showPart(index, part));
       stack.append(piece);
     }
     const filled = bar("window", Math.min(tokens.total, room ?? 0), room ?? 1);
     const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, filled);
-    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => h("li", {}, bar(part, 1),
-      `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null)));
+    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => {
+      const said = [bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null];
+      if (part === "overhead") return h("li", {}, ...said.filter(Boolean));
+      const made = h("button", { type: "button", class: "nba-link", title: `Show ${words(part)} in the JSON` }, ...said);
+      page.act(made, () => page.showPart(index, part));
+      return h("li", {}, made);
+    }));
     const rows = parts.map((part) => [words(part), count(tokens.parts[part]), percent(tokens.parts[part], tokens.total)]);
     const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`),
       ...rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), ...cells.map((cell) => h("td", {}, cell)))));
@@ -1321,13 +1628,15 @@ function rail(page) {
       draw(`${index}/reply`, list, { sign: "↓", name, tail, kind: round.reply ? "reply" : running ? "open" : "failed",
         said: `Reply ${round.number}, ${name}${heard}` });
     }
+    const { question } = page.state;
     round.calls.forEach((call, place) => {
       const bad = failed(call);
+      const asked = running && question?.round === index && question.call === place;
       const open = !call.result && running;
       const sign = bad ? "✗" : open ? "◐" : call.result ? "⚙\ufe0e" : "–";
-      const heard = [`Call ${call.name}`, bad ? "failed" : open ? "running" : "", seconds(call.seconds)].filter(Boolean).join(", ");
-      draw(`${index}/call/${place}`, list, { sign, name: call.name, tail: open ? "…" : seconds(call.seconds),
-        kind: bad ? "failed" : open ? "open" : "call", said: heard });
+      const heard = [`Call ${call.name}`, bad ? "failed" : asked ? "waiting for you" : open ? "running" : "", seconds(call.seconds)].filter(Boolean).join(", ");
+      draw(`${index}/call/${place}`, list, { sign, name: call.name, tail: asked ? "asks" : open ? "…" : seconds(call.seconds),
+        kind: bad ? "failed" : asked ? "asked" : open ? "open" : "call", said: heard });
     });
   }
 
@@ -1366,17 +1675,26 @@ function rail(page) {
     return true;
   }
   page.keys.set(el, press);
-  return { el, update, mark, focus: () => buttons.get(page.item)?.el.focus() };
+  /** Another run in the place of this one: a branch begins with the rounds that it kept. */
+  function clear() {
+    el.replaceChildren();
+    groups.length = 0;
+    buttons.clear();
+  }
+  return { el, update, mark, clear, focus: () => buttons.get(page.item)?.el.focus() };
 }
 
 // ------------------------------------------------------------------------------------------------ the whole
 
+const FOOT = "Keys: ↑ ↓ move · ← → fold · n what is new · / search · c copy the value · x next error";
+
 /**
  * Draw a run's state into an element and follow it.
  * @param {Element} el where it goes; @param {object} state as views/fold.py makes it (copied, never changed)
+ * @param {{answer?: function(object): void}} hooks what a person says to a question goes there; without it nothing can be said
  * @returns {{apply(changes: Array): void, destroy(): void}}
  */
-export function mount(el, state) {
+export function mount(el, state, { answer = null } = {}) {
   const undo = new AbortController();
   const timers = new Set();
   const clicks = new WeakMap();
@@ -1387,6 +1705,9 @@ export function mount(el, state) {
   let low = true; // whether the end of the pane is in sight
   let height = 0; // where the pane was scrolled to
   let frame = 0;
+  let asked = null; // the panel of the question that is open
+  let led = false; // whether the person answers here, so that the next question may take the focus
+  let parts = {}; // of the token bar: which was shown last, and which of its places comes next
   const page = {
     state: structuredClone(state),
     item: "",
@@ -1410,14 +1731,40 @@ export function mount(el, state) {
     bodies: () => (whole ??= bodies(page.state.rounds)),
     weighings: () => (weighed ??= weighings(page.state.rounds)),
     select: (item) => choose(item, false),
+    answer,
+    answered: (goesOn) => {
+      page.following = goesOn || page.following;
+      led = true;
+    },
+    showQuestion: () => {
+      choose(itemOf(page.state.question, page.state), page.following);
+      asked?.el.focus();
+    },
+    nextError: () => {
+      const [all, wrong] = [items(page.state), failures(page.state)];
+      const here = all.indexOf(page.item);
+      choose(wrong.find((item) => all.indexOf(item) > here) ?? wrong[0], false);
+      rounds.focus();
+    },
+    showPart: (index, part) => {
+      choose(`${index}/request`, false);
+      const places = placesOf(page.bodies()[index], part);
+      if (!places.length) return;
+      const turn = `${index}/${part}`;
+      parts = { turn, next: parts.turn === turn ? parts.next + 1 : 0 };
+      view.reveal(places[parts.next % places.length]);
+    },
     follow: () => choose(items(page.state).pop(), true),
   };
   const [top, gauge, rounds] = [head(page), meter(page), rail(page)];
   const pane = h("div", { class: "nba-pane" });
-  const foot = h("footer", { class: "nba-foot" }, "Keys: ↑ ↓ move · ← → fold · n what is new · / search · c copy the value");
+  const foot = h("footer", { class: "nba-foot" }, FOOT);
+  const told = h("p", { class: "nba-sr", role: "status" });
+  const here = h("div", {}, gauge.el, h("div", { class: "nba-body" }, rounds.el, pane));
+  const branches = lines(page, here);
   const empty = h("p", { class: "nba-dim" }, "Nothing has been sent yet.");
-  const root = h("section", { class: "nba", "data-rounds": "0", "data-status": "running" },
-    top.el, top.note, gauge.el, h("div", { class: "nba-body" }, rounds.el, pane), foot);
+  const root = h("section", { class: "nba", "data-rounds": "0", "data-status": "running", tabindex: "-1" },
+    top.el, top.note, branches.el, here, foot, told);
 
   function choose(item, following) {
     page.following = following;
@@ -1430,8 +1777,42 @@ export function mount(el, state) {
       low = true;
       rounds.mark(item);
     }
+    placeQuestion();
     gauge.update();
     top.update();
+  }
+
+  /** The panel keeps what was typed when another item is looked at. */
+  function placeQuestion() {
+    if (asked && page.item === itemOf(asked.question, page.state) && asked.el.parentElement !== view.slot) view.slot.append(asked.el);
+  }
+
+  const active = () => root.getRootNode().activeElement;
+
+  /** Another question, or none: it is shown and said; the focus follows only where the person answered here. */
+  function ask() {
+    const { question, ending } = page.state;
+    const before = asked;
+    const focused = led && (root.contains(active()) || active() === document.body);
+    asked = question && !ending ? questionPanel(page, question, before) : null;
+    before?.el.remove();
+    if (!asked) {
+      if (focused && before && active() === document.body) root.focus({ preventScroll: true });
+    } else {
+      if (page.following || !page.item || focused) choose(itemOf(question, page.state), page.following);
+      placeQuestion();
+      if (focused) asked.el.focus({ preventScroll: true });
+      if (asked.el.isConnected) near(asked.el);
+      led = false;
+    }
+    write(told, asked ? asked.said : "");
+    write(foot, asked && answer ? `Keys: ${asked.help} · ↑ ↓ move · / search · x next error` : FOOT);
+  }
+
+  /** Into sight inside the pane: scrollIntoView would move the notebook. */
+  function near(box) {
+    const [inner, outer] = [box.getBoundingClientRect(), pane.getBoundingClientRect()];
+    if (inner.bottom > outer.bottom || inner.top < outer.top) pane.scrollTop += inner.top - outer.top - 8;
   }
 
   /** Stay at the end of a text that grows. Measured once a frame: to ask for a height after each piece would cost seconds. */
@@ -1446,8 +1827,10 @@ export function mount(el, state) {
   function refresh(changed) {
     const { state: now } = page;
     for (const index of changed) if (now.rounds[index]) rounds.update(index);
-    if (page.following || !page.item) choose(items(now).pop(), page.following);
+    const free = !asked || page.item !== itemOf(asked.question, now); // a question that is looked at is not led away from
+    if ((page.following && free) || !page.item) choose(items(now).pop(), page.following);
     else top.update();
+    branches.update();
     const shown = page.item && changed.has(+page.item.split("/")[0]);
     if (shown) view.update?.();
     gauge.update();
@@ -1461,14 +1844,28 @@ export function mount(el, state) {
   const everything = () => new Set(page.state.rounds.keys());
 
   function apply(changes) {
+    const another = changes.some(([, path, value]) => path.length === 1 && path[0] === "rounds" && value.length < page.state.rounds.length);
     changeState(page.state, changes);
     const changed = new Set();
+    let redrawn = false;
     for (const [, path] of changes) {
       if (path[0] === "rounds" && path.length > 1) changed.add(path[1]);
       else if (path[0] === "rounds" || path[0] === "ending") everything().forEach((index) => changed.add(index));
       if (path[0] === "rounds" && (path.length < 3 || path[2] === "request")) whole = weighed = null;
+      redrawn ||= path[0] === "rounds" && path[2] === "request" && page.item === `${path[1]}/request`;
     }
+    const moved = changes.some(([, [key]]) => key === "question" || key === "ending");
+    if (moved) for (const place of [asked?.question, page.state.question]) if (place) changed.add(place.round);
+    led ||= Boolean(moved && asked?.el.contains(active()));
+    if (another) {
+      rounds.clear();
+      page.following = true;
+    }
+    const item = page.item;
+    if (another || redrawn) page.item = "";
+    if (redrawn && !another) choose(item, page.following); // a person changed what goes out
     refresh(changed);
+    if (moved) ask();
   }
 
   function find() {
@@ -1492,15 +1889,18 @@ export function mount(el, state) {
   /** Keys are taken at the window, before the notebook: there "x" would cut the cell and an arrow would leave it. */
   function press(event) {
     const [target] = event.composedPath();
-    if (!(target instanceof Element) || !root.contains(target) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = target.matches("input");
+    if (!(target instanceof Element) || target.closest(".nba") !== root) return;
+    const typing = target.matches("input:not([type=range]), textarea, select");
+    const sends = target.matches("textarea") && event.key === "Enter"; // the notebook would run the cell
+    if ((event.ctrlKey || event.metaKey || event.altKey) && !sends) return;
     if (event.key === "Tab" || /^F\d+$/.test(event.key)) return;
     if (!typing && (event.key === "Escape" || (event.shiftKey && event.key === "Enter"))) return;
     event.stopPropagation();
+    if (!typing && !event.repeat && asked?.press(event.key)) return event.preventDefault();
     for (let place = target; place && place !== root; place = place.parentElement) {
       if (page.keys.get(place)?.(event)) return event.preventDefault();
     }
-    const does = { n: news, "/": find }[event.key];
+    const does = { n: news, "/": find, x: page.nextError }[event.key];
     if (typing || !does) return;
     event.preventDefault();
     does();
@@ -1512,8 +1912,11 @@ export function mount(el, state) {
     if (made && root.contains(made)) clicks.get(made)?.(event);
   });
   on(root, "input", (event) => page.typed.get(event.target)?.());
-  on(pane, "pointerdown", () => page.item && page.following && choose(page.item, false)); // whoever reads is not led away
-  on(pane, "focusin", () => page.item && page.following && choose(page.item, false));
+  const stay = (event) => { // whoever reads is not led away; whoever answers is
+    if (page.item && page.following && !event.target.closest(".nba-ask")) choose(page.item, false);
+  };
+  on(pane, "pointerdown", stay);
+  on(pane, "focusin", stay);
   on(pane, "scroll", () => { // the event comes a frame late, when the text may have grown: only going up is a wish to stay
     if (pane.scrollHeight - pane.scrollTop - pane.clientHeight < 24) low = true;
     else if (pane.scrollTop < height) low = false;
@@ -1531,11 +1934,13 @@ export function mount(el, state) {
   colour();
   page.later(0, colour); // a widget is drawn before it is put into the page
   refresh(everything());
+  ask();
 
   return {
     apply,
     destroy() {
       undo.abort();
+      branches.destroy();
       watch.disconnect();
       timers.forEach(clearTimeout);
       cancelAnimationFrame(frame);
@@ -1552,7 +1957,7 @@ const LATER = 2000; // ms, after the first 40
 /** anywidget's entry: draws the model's truth, follows its messages, and says hello until it is answered. */
 function render({ model, el }) {
   const truth = model.get("truth");
-  const shown = mount(el, truth.state);
+  const shown = mount(el, truth.state, { answer: (message) => model.send(message) });
   const order = inOrder();
   const view = Math.random().toString(36).slice(2);
   let answered = false;
