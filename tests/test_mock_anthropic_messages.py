@@ -347,7 +347,7 @@ def test_errors_have_the_types_of_the_api():
         "not_found_error",
         "rate_limit_error",
         "api_error",
-        "api_error",
+        "overloaded_error",
         "overloaded_error",
     ]
 

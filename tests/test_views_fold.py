@@ -9,7 +9,8 @@ from samples import ANSWER, PROMPT, bodies, failing_events, fold, hostile_events
 from nb_agent.events import Delta, ReplyDone, RequestReady, RunEnded, RunStarted, Step, ToolAsked, ToolDone
 from nb_agent.messages import Image, Message, Piece, Reply, Text, ToolCall, ToolResult
 from nb_agent.usage import Usage
-from nb_agent.views.fold import MOST_CHARACTERS, Fold, change_state
+from nb_agent.views.fold import Fold, change_state
+from nb_agent.views.shown import MOST_CHARACTERS
 
 RUNS = [three_round_events, failing_events, hostile_events]
 

@@ -386,14 +386,15 @@ def test_arrows_move_and_fold_in_the_rail(mounted, whole):
     assert button(page, "Call write_file").is_visible()
 
 
-def test_the_tab_key_finds_one_stop_in_the_rail_and_one_in_the_tree(mounted, whole):
+def test_the_tab_key_finds_one_stop_in_the_meter_the_rail_and_the_tree(mounted, whole):
     page = mounted(whole)
     button(page, "Request 2").click()
     page.locator("#before").focus()
     stops = []
-    for _ in range(5):
+    for _ in range(6):
         page.keyboard.press("Tab")
         stops.append(focused(page))
+    assert stops.pop(0) == "system 24"
     assert stops[0] == "Request 2, 390 tokens"
     assert stops[1] == "JSON"
     assert stops[2] == "Search in the JSON of request 2"

@@ -14,6 +14,8 @@ The state::
               retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
               live:    null or {text, thinking, calls: [{name, arguments}]}       while the reply comes in
               reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices,
+                         explained: null or {input, output: {counted, reported, exact, differences: {name: tokens}, cache_read,
+                         cache_write}}   what was counted beside what was reported (see tokens.differences)
                          stream: [[milliseconds, [[kind, index, text]]]]   as it came; empty where it came whole}
               calls:   [{id, name, arguments, steps: [{name, state, note}], asks: null or text, seconds, traceback,
                          printed, pictures: [{data, media_type, url}], whole: null or text, key,
@@ -32,22 +34,29 @@ string); ``path`` is a list of keys and indices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
-from nb_agent import events, vocabulary
+from nb_agent import events, tokens, vocabulary
 from nb_agent.deltas import delta
-from nb_agent.messages import Image, Message, Request, Thinking, ToolResult
+from nb_agent.messages import Reply, Request
 from nb_agent.nodes import weighed
-from nb_agent.usage import Usage
 from nb_agent.values import JSON
+from nb_agent.views.shown import (
+    capped,
+    moment,
+    not_chosen,
+    sendable,
+    shown_image,
+    shown_result,
+    shown_steps,
+    shown_thinking,
+    shown_usage,
+    thinned,
+)
 
 __all__ = ["Change", "Fold", "change_state"]
 
 Change: TypeAlias = list[Any]
-
-#: Longer texts are cut in the views, with their whole length said; the run object and the recording keep them whole.
-MOST_CHARACTERS = 20_000
 
 
 def change_state(state: JSON, changes: list[Change]) -> None:
@@ -102,7 +111,7 @@ class Fold:
 
     def _started(self, event: events.RunStarted) -> list[Change]:
         shown = {"prompt": event.prompt, "model": event.model, "wire": event.wire, "mock": event.mock, "window": event.window}
-        return [["set", [key], _capped(value)] for key, value in shown.items()]
+        return [["set", [key], capped(value)] for key, value in shown.items()]
 
     def _request(self, event: events.RequestReady) -> list[Change]:
         self._before = self._body
@@ -116,14 +125,14 @@ class Fold:
     def _sent(self, request: Request, notices: Sequence[str]) -> JSON:
         self._body, self._stream = request.body, []
         change = delta(self._before, request.body)
-        tokens = self._count(request, self.state["model"]) if self._count else None
+        counted = self._count(request, self.state["model"]) if self._count else None
         return {
             "path": request.path,
             "bytes": len(request.content),
-            "change": _capped(change),
-            "notices": _capped(list(notices)),
-            "weights": _weights(change, tokens),
-            "tokens": tokens,
+            "change": capped(change),
+            "notices": capped(list(notices)),
+            "weights": _weights(change, counted),
+            "tokens": counted,
         }
 
     def _changed(self, event: events.Changed) -> list[Change]:
@@ -137,21 +146,21 @@ class Fold:
         if event.call is not None:
             told = {
                 "asked": calls[place]["arguments"],
-                "name": _capped(event.call.name),
-                "arguments": _capped(event.call.arguments),
+                "name": capped(event.call.name),
+                "arguments": capped(event.call.arguments),
             }
         elif event.result is not None:
             place = next(place for place, call in enumerate(calls) if call["id"] == event.result.call_id)
-            told = {"given": calls[place]["result"], "result": _result(event.result)}
+            told = {"given": calls[place]["result"], "result": shown_result(event.result)}
         return [["set", self._round("calls", place, key), value] for key, value in told.items()]
 
     def _shortened(self, event: events.Compacted) -> list[Change]:
-        shown = {"strategy": event.strategy, "before": event.before, "after": event.after, "what": _capped(list(event.what))}
+        shown = {"strategy": event.strategy, "before": event.before, "after": event.after, "what": capped(list(event.what))}
         self._compacted.append(shown)
         return []
 
     def _retrying(self, event: events.Retrying) -> list[Change]:
-        shown = {"reason": _capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
+        shown = {"reason": capped(event.reason), "seconds": event.seconds, "attempt": event.attempt}
         told = ["set", self._round("retries", len(self.state["rounds"][-1]["retries"])), shown]
         self._stream = []
         return [["set", self._round("live"), None], told]  # what had come of an answer that broke off comes again
@@ -162,7 +171,7 @@ class Fold:
         changes: list[Change] = []
         if live is None:
             changes.append(["set", path, {"text": "", "thinking": "", "calls": []}])
-        self._stream.append(_moment(event))
+        self._stream.append(moment(event))
         begun = len(live["calls"]) if live else 0
         for piece in event.pieces:
             if piece.choice:
@@ -172,34 +181,45 @@ class Fold:
                 changes.append(["set", [*path, "calls", begun], {"name": "", "arguments": ""}])
                 begun += 1
             where = ["calls", piece.index, place] if place in {"name", "arguments"} else [place]
-            changes.append(["add", [*path, *where], _sendable(piece.text)])
+            changes.append(["add", [*path, *where], sendable(piece.text)])
         return changes
 
     def _reply(self, event: events.ReplyDone) -> list[Change]:
         reply = event.reply
         shown = {
-            "body": _capped(reply.body),
-            "text": _capped(reply.message.text),
-            "thinking": _capped(_thinking(reply.message)),
+            "body": capped(reply.body),
+            "text": capped(reply.message.text),
+            "thinking": capped(shown_thinking(reply.message)),
             "finish": reply.finish,
             "raw_finish": reply.raw_finish,
-            "usage": _usage(reply.usage),
+            "usage": shown_usage(reply.usage),
             "seconds": event.seconds,
             "first": event.first,
-            "notices": _capped([*reply.notices, *_not_chosen(reply.others)]),
-            "stream": _thinned(self._stream),
+            "notices": capped([*reply.notices, *not_chosen(reply.others)]),
+            "explained": self._explained(reply),
+            "stream": thinned(self._stream),
         }
         return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
+
+    def _explained(self, reply: Reply) -> JSON | None:
+        """What was counted of a round beside what was reported; nothing where its tokens are not counted."""
+        counted = self.state["rounds"][-1]["request"]["tokens"]
+        if counted is None:
+            return None
+        model = self.state["model"]
+        sent = tokens.explained(tokens.Breakdown(**{**counted, "messages": tuple(counted["messages"])}), reply.usage, model=model)
+        said = tokens.explained_reply(tokens.breakdown_reply(reply.message, model=model), reply.usage, model=model)
+        return {"input": sent.shown(), "output": said.shown()}
 
     def _asked(self, event: events.ToolAsked) -> list[Change]:
         call = event.call
         shown: JSON = {
             "id": call.id,
-            "name": _capped(call.name),
-            "arguments": _capped(call.arguments),
-            "steps": _steps(event.steps),
+            "name": capped(call.name),
+            "arguments": capped(call.arguments),
+            "steps": shown_steps(event.steps),
         }
-        shown |= {"asks": _capped(event.asks), "result": None, **_NOTHING}
+        shown |= {"asks": capped(event.asks), "result": None, **_NOTHING}
         return [["set", self._round("calls", len(self.state["rounds"][-1]["calls"])), shown]]
 
     def _done(self, event: events.ToolDone) -> list[Change]:
@@ -210,14 +230,14 @@ class Fold:
         if place == len(calls):  # a call that was never asked about, such as one that was cut off
             shown: JSON = {"id": event.result.call_id, "name": event.result.name, "arguments": "", "asks": None, **_NOTHING}
             changes.append(["set", self._round("calls", place), shown])
-        whole: JSON = {"steps": _steps(event.steps), "result": _result(event.result), "seconds": event.seconds}
-        whole |= {"traceback": _capped(event.traceback), "printed": _capped(event.printed), "whole": _capped(event.whole)}
-        whole |= {"asks": None, "pictures": [_image(picture) for picture in event.pictures], "key": event.key}
+        whole: JSON = {"steps": shown_steps(event.steps), "result": shown_result(event.result), "seconds": event.seconds}
+        whole |= {"traceback": capped(event.traceback), "printed": capped(event.printed), "whole": capped(event.whole)}
+        whole |= {"asks": None, "pictures": [shown_image(picture) for picture in event.pictures], "key": event.key}
         return changes + [["set", self._round("calls", place, key), value] for key, value in whole.items()]
 
     def _ended(self, event: events.RunEnded) -> list[Change]:
-        shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": _capped(event.error)}
-        shown |= {"seconds": event.seconds, "usage": _usage(event.usage), "text": _capped(event.text)}
+        shown: JSON = {"reason": event.reason, "meaning": events.ENDINGS[event.reason], "error": capped(event.error)}
+        shown |= {"seconds": event.seconds, "usage": shown_usage(event.usage), "text": capped(event.text)}
         return [["set", ["ending"], shown]]
 
     def _round(self, *path: str | int) -> list[str | int]:
@@ -238,11 +258,11 @@ _APPLY: dict[type, Callable[[Fold, Any], list[Change]]] = {
 }
 
 
-def _weights(change: JSON, tokens: JSON | None) -> JSON:
+def _weights(change: JSON, counted: JSON | None) -> JSON:
     """What the nodes of the new part of a body cost, where its tokens are counted at all."""
-    if tokens is None or not vocabulary.available(tokens["encoding"]):
+    if counted is None or not vocabulary.available(counted["encoding"]):
         return {}
-    return {key: weighed(value, tokens["encoding"]) for key, value in change.get("new", {}).items()}
+    return {key: weighed(value, counted["encoding"]) for key, value in change.get("new", {}).items()}
 
 
 #: What is not known of a call before it has ended.
@@ -250,74 +270,6 @@ _NOTHING: JSON = {"seconds": None, "traceback": None, "printed": "", "pictures":
 _NOTHING |= {"asked": None, "given": None}
 
 _BY_HAND: Final = "changed by hand before it went out"
-#: Longer streams are stored with neighbours put together, so that what is kept of a reply is not much longer than the reply.
-_MOST_MOMENTS: Final = 2_000
 
 #: Kind of a piece -> where it is shown while the reply comes in.
 _LIVE = {"text": "text", "refusal": "text", "thinking": "thinking", "call": "name", "arguments": "arguments"}
-
-
-def _moment(event: events.Delta) -> list[Any]:
-    """When pieces came, and what they said."""
-    pieces = [[piece.kind, piece.index, _sendable(piece.text)] for piece in event.pieces if not piece.choice]
-    return [None if event.seconds is None else round(event.seconds * 1000), pieces]
-
-
-def _thinned(stream: list[Any]) -> list[Any]:
-    """The same stream in fewer moments, where there are very many; a text longer than the views show is not kept in pieces."""
-    if sum(len(text) for _, pieces in stream for _, _, text in pieces) > MOST_CHARACTERS:
-        return []
-    step = -(-len(stream) // _MOST_MOMENTS)
-    if step <= 1:
-        return stream
-    groups = (stream[start : start + step] for start in range(0, len(stream), step))
-    return [[group[-1][0], [piece for _, pieces in group for piece in pieces]] for group in groups]
-
-
-def _sendable(text: str) -> str:
-    """Half of a surrogate pair has no UTF-8 form; it is shown as it is sent (see `values.encode`)."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _capped(value: Any) -> Any:
-    if isinstance(value, str):
-        if len(value) <= MOST_CHARACTERS:
-            return _sendable(value)
-        half = MOST_CHARACTERS // 2
-        said = f"\n… {len(value):,} characters in all, {len(value) - 2 * half:,} not shown here …\n"
-        return _sendable(f"{value[:half]}{said}{value[-half:]}")
-    if isinstance(value, dict):
-        return {key: _capped(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_capped(part) for part in value]
-    return value
-
-
-def _not_chosen(others: tuple[Message, ...]) -> list[str]:
-    """A line for each further choice of ``n > 1``: it is shown, and nothing in it is ever run."""
-    asked = [", ".join(f"{call.name}({call.arguments})" for call in other.tool_calls) for other in others]
-    return [
-        f"choice {n} was not chosen: {other.text}{' ' if other.text and calls else ''}{calls}"
-        for n, (other, calls) in enumerate(zip(others, asked, strict=True), 2)
-    ]
-
-
-def _steps(steps: tuple[events.Step, ...]) -> list[JSON]:
-    return [{"name": step.name, "state": step.state, "note": _capped(step.note)} for step in steps]
-
-
-def _image(image: Image) -> JSON:
-    return {"data": image.data, "media_type": image.media_type, "url": image.url}
-
-
-def _result(result: ToolResult) -> JSON:
-    images = [_image(part) for part in result.parts if isinstance(part, Image)]
-    return {"text": _capped(result.text), "images": images, "code": result.code}
-
-
-def _thinking(message: Message) -> str:
-    return "".join(part.text for part in message.parts if isinstance(part, Thinking))
-
-
-def _usage(usage: Usage | None) -> JSON | None:
-    return None if usage is None else asdict(usage)

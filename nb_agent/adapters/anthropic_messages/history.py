@@ -121,13 +121,17 @@ def began_without_thinking(items: Sequence[JSON]) -> bool:
     a turn may do without, since some models think only before their first call.
     """
     turn = itertools.takewhile(_goes_on, reversed(items))
-    answered = next(turn, {"role": ""})["role"] == "user"
-    return answered and not any(message["content"][0]["type"] in _THOUGHTS for message in turn if message["role"] == "assistant")
+    answered: bool = next(turn, {"role": ""})["role"] == "user"
+    return answered and not any(_first(message) in _THOUGHTS for message in turn if message["role"] == "assistant")
 
 
 def _goes_on(message: JSON) -> bool:
     """Whether a message belongs to the model's turn: its own, or results of its calls."""
-    return message["role"] == "assistant" or message["content"][0]["type"] == "tool_result"
+    return message["role"] == "assistant" or _first(message) == "tool_result"
+
+
+def _first(message: JSON) -> str:
+    return str(message["content"][0].get("type"))
 
 
 # ------------------------------------------------------------------------------------------------------- one message

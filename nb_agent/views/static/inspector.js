@@ -1176,7 +1176,9 @@ function callView(page, item, index, place) {
     const rungs = ladder(call, running);
     writeArguments(call);
     const code = call.result?.code;
-    const waits = call.asks ? "waits for your leave" : "running…";
+    const { question } = page.state;
+    const here = question && itemOf(question, page.state) === item;
+    const waits = here || call.asks ? `waits for ${here && !question.asks ? "you" : "your leave"}` : "running…";
     const outcomeNow = code ? `failed: ${code}` : call.result ? "done" : running ? waits : "no result";
     write(small, [call.id, outcomeNow, seconds(call.seconds)].filter(Boolean).join(" · "));
     steps.replaceChildren(...rungs.map(({ name, state, note }) => h("li", { class: `nba-step nba-${state}`, title: note || null },
@@ -1249,9 +1251,9 @@ function microscope(page, stream) {
   page.typed.set(slide, () => jump(+slide.value));
   const back = press("Play backwards", "◀", () => play(-1));
   const forth = press("Play", "▶", () => play(1));
-  const controls = h("div", { class: "nba-toolbar" }, press("To the start", "⏮\ufe0e", () => jump(0)), back,
+  const controls = h("div", { class: "nba-toolbar" }, press("To the start", "|◀", () => jump(0)), back,
     press("One fragment back", "‹", () => jump(place - 1)), press("One fragment on", "›", () => jump(place + 1)), forth,
-    press("To the end", "⏭\ufe0e", () => jump(last)), h("label", { class: "nba-dim" }, speed, " × speed"));
+    press("To the end", "▶|", () => jump(last)), h("label", { class: "nba-dim" }, speed, " × speed"));
   const told = h("p", { class: "nba-dim nba-num" });
   const marks = h("div", { class: "nba-toolbar" }, ...wholes.slice(0, 50).map(({ name, at: moment }) => {
     const made = h("button", { type: "button", class: "nba-button" }, `arguments of ${name} whole at ${count(moment)}`);
@@ -1278,7 +1280,7 @@ function microscope(page, stream) {
     slide.setAttribute("aria-valuetext", `${count(place)} of ${count(last)} fragments, ${time}`);
     write(told, `${count(place)} of ${plural(last, "fragment")} · ${time}`);
     for (const [made, way] of [[back, -1], [forth, 1]]) {
-      write(made, direction === way ? "⏸\ufe0e" : way > 0 ? "▶" : "◀");
+      write(made, direction === way ? "❚❚" : way > 0 ? "▶" : "◀");
       made.setAttribute("aria-label", direction === way ? "Pause" : way > 0 ? "Play" : "Play backwards");
     }
     const from = Math.max(1, Math.min(place - AROUND, last - 2 * AROUND));
@@ -1425,7 +1427,7 @@ function questionPanel(page, question, before) {
 
 // ------------------------------------------------------------------------------------------------ branches
 
-const PLACES = { request: "request", reply: "reply", calls: "call" };
+const PLACES = { request: "request", reply: "reply", calls: "calls" };
 
 /** Where two lines of the run part, as a table. */
 function comparison(one, two, name) {
@@ -1434,7 +1436,10 @@ function comparison(one, two, name) {
   const number = (one.rounds[found.index] ?? two.rounds[found.index]).number;
   const before = found.index ? `The same up to round ${found.index}. ` : "";
   const shown = (value) => (value === undefined ? "(not there)" : cut(typeof value === "string" ? value : JSON.stringify(value, null, 2), 4000));
-  const where = ([kind, ...path]) => (kind === undefined ? "the whole round" : [PLACES[kind], ...path].join(" › "));
+  const where = ([kind, ...path]) => {
+    if (kind === undefined) return "the whole round";
+    return kind === "calls" && path.length ? [`call ${path[0] + 1}`, ...path.slice(1)].join(" › ") : [PLACES[kind], ...path].join(" › ");
+  };
   const rows = found.found.map(({ path, left, right }) => h("tr", {}, h("th", { scope: "row" }, where(path)),
     ...[left, right].map((value) => h("td", {}, h("div", { class: "nba-text nba-code" }, shown(value))))));
   const head = ["Where", "This line", name].map((title) => h("th", { scope: "col" }, title));
@@ -1555,13 +1560,25 @@ function meter(page) {
     }
     const filled = bar("window", Math.min(tokens.total, room ?? 0), room ?? 1);
     const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, filled);
-    const legend = h("ul", { class: "nba-legend" }, ...parts.map((part) => {
+    const links = [];
+    const legend = h("ul", { class: "nba-legend", "aria-label": "Parts of the request" }, ...parts.map((part) => {
       const said = [bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null];
       if (part === "overhead") return h("li", {}, ...said.filter(Boolean));
-      const made = h("button", { type: "button", class: "nba-link", title: `Show ${words(part)} in the JSON` }, ...said);
+      const made = h("button", { type: "button", class: "nba-link", title: `Show ${words(part)} in the JSON`,
+        tabindex: links.length ? "-1" : "0" }, ...said.filter(Boolean));
+      links.push(made);
       page.act(made, () => page.showPart(index, part));
       return h("li", {}, made);
     }));
+    page.keys.set(legend, (event) => { // one stop of the Tab key; the arrows move in it
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const from = links.indexOf(event.target);
+      if (!by || from < 0) return false;
+      const next = links[(from + by + links.length) % links.length];
+      links.forEach((made) => made.setAttribute("tabindex", made === next ? "0" : "-1"));
+      next.focus();
+      return true;
+    });
     const rows = parts.map((part) => [words(part), count(tokens.parts[part]), percent(tokens.parts[part], tokens.total)]);
     const table = h("table", { class: "nba-sr" }, h("caption", {}, `Tokens of request ${round.number}`),
       ...rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), ...cells.map((cell) => h("td", {}, cell)))));
