@@ -26,7 +26,7 @@ LAYERS = [
     ["assembly"],
     ["steps"],
     ["agent"],
-    ["comparison", "clinic"],
+    ["comparison", "clinic", "advising"],
     ["options", "step_words"],
     ["magic", "lessons"],
     ["cli"],

@@ -451,7 +451,8 @@ def test_an_unknown_command_is_named(hub):
     start = time.monotonic()
     with pytest.raises(ServerError) as caught:
         hub.connect("s", command=["no-such-command-xyz", "--fast"])
-    assert str(caught.value) == "MCP server 's' did not start: the command 'no-such-command-xyz' was not found"
+    said = "MCP server 's' did not start: the command 'no-such-command-xyz' was not found; PATH is "
+    assert str(caught.value) == said + os.environ["PATH"]
     assert caught.value.kind == "server_start_failed"
     assert time.monotonic() - start < 2
 
@@ -564,13 +565,27 @@ def test_what_is_in_the_environment_is_never_told(hub, server, monkeypatch):
 def test_a_server_over_http_is_called_and_when_it_has_gone_the_error_says_so(hub):
     server = MCPServer("s")
     server.add_tool(lambda a, b: str(a + b), name="add")
-    web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), port=0, log_config=None, timeout_graceful_shutdown=1))
+    server.add_tool(lambda size: "y" * int(size), name="big")
+    app, keys = server.streamable_http_app(), set()
+
+    async def watched(scope, receive, send):
+        keys.update(value for name, value in scope.get("headers", ()) if name == b"authorization")
+        await app(scope, receive, send)
+
+    web = uvicorn.Server(uvicorn.Config(watched, port=0, log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=web.run)
     thread.start()
     assert wait_until(lambda: web.started)
     port = web.servers[0].sockets[0].getsockname()[1]
-    connection = hub.connect("s", url=f"http://127.0.0.1:{port}/mcp")
+    connection = hub.connect("s", url=f"http://127.0.0.1:{port}/mcp", headers={"Authorization": "Bearer k"})
     assert said(hub, "s__add", a=1, b=2) == "3"
+    assert keys == {b"Bearer k"}
+    assert len(connection.call("big", {"size": 3_000_000})["content"][0]["text"]) == 3_000_000, "a large picture fits"
+    with pytest.raises(ToolError) as caught:
+        connection.call("big", {"size": 17_000_000})
+    assert caught.value.code == "result_too_large"
+    assert said(hub, "s__add", a=1, b=2) == "3"
+    assert connection.starts == 1
     connection.close()
     web.should_exit = True
     thread.join(5)

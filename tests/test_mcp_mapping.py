@@ -246,3 +246,9 @@ def test_an_address_is_shown_without_what_may_be_secret():
 
 def test_a_long_text_is_cut_in_the_middle():
     assert one_line("a" * 50 + "b" * 50, 20) == "a" * 10 + " … " + "b" * 10
+
+
+def test_a_text_that_fills_the_memory_is_cut_and_says_so():
+    (part,) = result_parts({"content": [{"type": "text", "text": "y" * 50_000_000}]})
+    assert len(part.text) < 2_000_100
+    assert part.text.endswith("[cut: 50,000,000 characters came, 2,000,000 are kept]")

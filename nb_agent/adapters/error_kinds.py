@@ -80,8 +80,10 @@ _OUTPUT_TOO_LARGE: Final = re.compile(
     r"max_(completion_|output_|new_)?tokens['\"`]?( or ['\"`]?\w+['\"`]?)? (is|are) too (large|high)|max_tokens: \d+ > \d+",
     re.IGNORECASE,
 )
+# A bare ``rate_limit`` in running text is a value that somebody lists, and no complaint.
 _THROTTLED: Final = re.compile(
-    r"throttl|too many requests|too many tokens, please|rate.?limit|(tokens|requests) per (min|minute|hour|day|second)",
+    r"throttl|too many requests|too many tokens, please|rate[^_]?limit|rate_limit(_|\W+(exceed|reach|hit|error))"
+    r"|(tokens|requests) per (min|minute|hour|day|second)",
     re.IGNORECASE,
 )
 _PER_MINUTE: Final = re.compile(r"limit:?\s+(\d+),\s+requested:?\s+(\d+)", re.IGNORECASE)

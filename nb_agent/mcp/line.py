@@ -12,43 +12,52 @@ import asyncio
 import atexit
 import math
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import wait
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 import httpx2
 from mcp import Client, MCPDeprecationWarning, MCPError
-from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT, Implementation
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ToolListChangedNotification
 
-from nb_agent import __version__
 from nb_agent.errors import ServerError, ToolError
 from nb_agent.mcp import quiet
 from nb_agent.mcp.child import Child
-from nb_agent.mcp.target import Target, one_line
+from nb_agent.mcp.listing import Listing
+from nb_agent.mcp.narrow import TOO_LONG
+from nb_agent.mcp.target import Target, Wishes, one_line
+from nb_agent.mcp.way import Way, facts_of, leaf, ourselves
 from nb_agent.mcp.wiretap import Tap
 from nb_agent.values import JSON
 
 __all__ = ["Line", "hang_up"]
 
-#: How to open, in this order. Every server of before 2026-07-28 knows the handshake, and a probe for anything newer can cost ten
-#: seconds with a server that does not answer what it does not know; so the handshake comes first.
-_MODES: Final = ("legacy", "auto")
-
-#: Seconds to close (the SDK waits 0.5 + 2 + 2 + 2 at the most), and seconds that a call may take beyond its own limit.
+#: Seconds to close (the SDK waits 0.5 + 2 + 2 + 2 at the most).
 _CLOSING: Final = 7.0
-_BEYOND: Final = 1.0
 
-#: Pages of tools/list that are read: a server that never ends its list must not hold a cell.
-_MOST_PAGES: Final = 200
+#: A server that reports progress may take this many times its limit, and no more (specification, Timeouts: always a maximum).
+_LONGEST: Final = 10
+
+#: Seconds that a server which let a call run out may take to answer a ping before it is taken for hanging.
+_PING: Final = 2.0
+
+#: Modes of the SDK by the era that was pinned. Unpinned: every server of before 2026-07-28 knows the handshake, and a probe for
+#: anything newer can cost ten seconds with a server that does not answer what it does not know; so the handshake comes first.
+_MODES: Final[dict[str | None, tuple[str, ...]]] = {None: ("legacy", "auto"), "legacy": ("legacy",), "modern": ("2026-07-28",)}
 
 #: Errors that mean that the other end is no longer there; those of closed streams have no text of their own.
 _GONE: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, httpx2.TransportError)
 
 #: What the SDK answers when an HTTP server no longer knows the session.
 _TERMINATED: Final = "Session terminated"
+
+#: The first version of the protocol without a handshake.
+_MODERN: Final = "2026-07-28"
+
+#: What the SDK says, beside the code of a lost connection, when one event over HTTP is longer than we take.
+_TOO_LONG_EVENT: Final = "Server-sent event exceeded"
 
 _open_lines: set[Line] = set()
 
@@ -59,22 +68,31 @@ class Line:
     Args:
         limit: seconds that the server may take to start and list its tools.
         note: is told in a sentence what a person should know.
+        wishes: what else its connection wants.
 
     Attributes:
-        tools: the server's tools as it listed them, in the JSON of the protocol.
+        listing: the server's tools as it listed them.
         ended: whether no more calls can be made.
+        version: of the protocol, once it is open.
+        facts: what the server said of itself.
+        listens: whether a server of the newer era tells of changes.
     """
 
-    def __init__(self, name: str, target: Target, *, limit: float, note: Callable[[str], None]) -> None:
-        self.tools: tuple[JSON, ...] = ()
-        self.ended = False
-        self.child = Child(target)
+    def __init__(self, name: str, target: Target, *, limit: float, note: Callable[[str], None], wishes: Wishes) -> None:
+        self.ended = self.listens = False
+        self.version = ""
+        self.facts: JSON = {}
+        self.listing = Listing(lambda cursor: self._talk().list_tools(cursor=cursor), self._note)
+        self._wishes = wishes
+        self._way = Way(name, target, self._tapped)
+        self._calls = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self._retired = False
         self.loop = asyncio.get_running_loop()
         self._name, self._target, self._limit, self._tell = name, target, limit, note
         self._noted: list[str] = []
         self._client: Client | None = None
         self._fault: ServerError | None = None
-        self._refused = ""  # what an HTTP server said last when it refused
         self._opened, self._stop = asyncio.Event(), asyncio.Event()
         self._scope = anyio.CancelScope()
         self._task = self.loop.create_task(self._live(), name=f"MCP server {name}")
@@ -94,24 +112,79 @@ class Line:
         if self._fault is not None:
             raise self._fault
 
+    @property
+    def child(self) -> Child:
+        """Its process, which has not been started where the server is no program."""
+        return self._way.child
+
+    @property
+    def opened(self) -> bool:
+        """Whether calls could be made once."""
+        return self._opened.is_set() and self._fault is None
+
     async def refresh(self) -> None:
         """Read the list of tools again."""
         with quiet.telling(self._note):
-            self.tools = await self._listed()
+            await self.listing.read()
 
     async def call(self, tool: str, arguments: JSON, limit: float) -> JSON:
-        """The result of ``tools/call`` as JSON of the protocol.
+        """The result of ``tools/call`` as JSON of the protocol; each report of progress gives it ``limit`` seconds anew.
 
         Raises:
-            ToolError: it took longer than ``limit`` seconds, the server has gone, or it broke the protocol.
+            ToolError: it took longer, the server has gone, or it broke the protocol.
         """
+
+        def begin(client: Client, heard: Any) -> Awaitable[Any]:
+            return client.call_tool(tool, arguments, progress_callback=heard)
+
+        return await self.ask(begin, limit)
+
+    async def ask(self, begin: Callable[[Client, Any], Awaitable[Any]], limit: float) -> JSON:
+        """The result of any request as JSON of the protocol.
+
+        Args:
+            begin: is given the SDK's client and what hears of progress.
+            limit: seconds.
+
+        Raises:
+            ToolError: see `call`.
+        """
+        loop = asyncio.get_running_loop()
+        last = loop.time() + limit * _LONGEST
+        self._busy(1)
         try:
             with quiet.telling(self._note):
-                async with asyncio.timeout(limit + _BEYOND):  # what the SDK may do after the answer is not in its own limit
-                    result = await self._talk().call_tool(tool, arguments, read_timeout_seconds=limit)
+                async with asyncio.timeout(limit) as ends:  # when it passes, the SDK tells the server that nobody waits
+
+                    async def heard(done: float, total: float | None, text: str | None) -> None:
+                        if not ends.expired():
+                            ends.reschedule(min(last, loop.time() + limit))
+                        for listener in self._wishes.progress:
+                            listener(done, total, text)
+
+                    result = await begin(self._talk(), heard)
         except Exception as error:  # noqa: BLE001  the SDK raises MCPError, RuntimeError, ValidationError and groups of them
-            raise await self._failure(_leaf(error), limit) from None
-        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            raise await self._failure(leaf(error), limit) from None
+        finally:
+            self._busy(-1)
+        answer: JSON = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return answer
+
+    async def ping(self) -> None:
+        """Come back when the server has answered something that costs it nothing."""
+        client = self._talk()
+        await (client.send_ping() if self.version < _MODERN else client.list_tools())
+
+    def _busy(self, more: int) -> None:
+        self._calls += more
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._calls == 0 and self._wishes.idle_limit is not None and not self.ended:
+            self._idle = self.loop.call_later(self._wishes.idle_limit, self._retire)
+
+    def _retire(self) -> None:
+        self._retired = self.ended = True
+        self.stop()
 
     def stop(self) -> None:
         """Ask the line to end; from its own loop."""
@@ -132,7 +205,7 @@ class Line:
         fault: BaseException | None = None
         try:
             with quiet.telling(self._note), self._scope:
-                for mode in _MODES:
+                for mode in _MODES[self._target.era]:
                     fault = await self._attempt(mode)
                     if not isinstance(fault, MCPError) or fault.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
                         break
@@ -144,59 +217,59 @@ class Line:
     async def _attempt(self, mode: str) -> BaseException | None:
         """Open, wait for the stop, close; what went wrong, if anything did."""
         try:
-            async with Client(self._server(), mode=mode, cache=None, client_info=_me()) as self._client:
-                self.tools = await self._listed()
+            options = {"client_info": ourselves(), "message_handler": self._heard, **self._wishes.client}
+            async with Client(self._way.server(), mode=mode, cache=None, **options) as self._client:
+                self.version = self._client.protocol_version
+                self.facts = facts_of(self._client)
+                await self.listing.read()
                 self._scope.deadline = math.inf
+                self._way.stands = True
                 self._opened.set()
-                await self._stop.wait()
-        except Exception as error:  # noqa: BLE001  groups of anything; see _leaf
-            return _leaf(error)
+                self._busy(0)
+                listening = self.loop.create_task(self._listen()) if self.version >= _MODERN else None
+                try:
+                    await self._stop.wait()
+                finally:
+                    self.listing.stop()
+                    if listening is not None:
+                        listening.cancel()
+        except Exception as error:  # noqa: BLE001  groups of anything; see leaf
+            return leaf(error)
         finally:
             self._client = None
         return None
 
+    async def _heard(self, message: Any) -> None:
+        """What the server says unasked; of the older era."""
+        if isinstance(message, ToolListChangedNotification):
+            self._relist()
+        for listener in self._wishes.heard:
+            listener(message)
+
+    async def _listen(self) -> None:
+        """Hear of changes in the newer era, where a server only tells those who listen; not all can be listened to."""
+        with quiet.telling(self._note), suppress(Exception):
+            async with self._talk().listen(tools_list_changed=True) as changes:
+                self.listens = True
+                async for _ in changes:
+                    self._relist()
+
+    def _relist(self) -> None:
+        if self._opened.is_set():  # else the list is about to be read anyway
+            self.listing.changed()
+
     def _over(self, fault: BaseException | None) -> None:
         if not self._opened.is_set():
             closed = ServerError(f"MCP server {self._name!r} was closed before it had started", kind="server_gone")
-            self._fault = closed if fault is None else self._not_started(fault)
-        if self.ended:
-            self._note(f"the server ended{self._how()}")
+            self._fault = closed if fault is None else self._way.not_started(fault, self._limit, self._noted)
+        if self.ended and not self._retired:
+            self._note(f"the server ended{self._way.how()}")
         self.ended = True
         self._opened.set()
         _open_lines.discard(self)
 
-    def _server(self) -> Any:
-        if self._target.url is not None:
-            return self._over_http(self._target.url)
-        return self._over_pipes() if self._target.command else self._target.server
-
-    @asynccontextmanager
-    async def _over_pipes(self) -> AsyncIterator[tuple[Any, Any]]:
-        self.child = Child(self._target)
-        async with self.child.open() as (read, write):
-            try:
-                yield self._tapped(read, write)
-            finally:
-                if not self._opened.is_set():
-                    self.child.end()
-
-    @asynccontextmanager
-    async def _over_http(self, url: str) -> AsyncIterator[tuple[Any, Any]]:
-        hooks: Any = {"response": [self._saw]}
-        async with (
-            httpx2.AsyncClient(timeout=httpx2.Timeout(30, read=300), event_hooks=hooks) as http,  # the SDK's own limits
-            streamable_http_client(url, http_client=http) as (read, write),
-        ):
-            yield self._tapped(read, write)
-
-    async def _saw(self, response: httpx2.Response) -> None:
-        """The SDK tells of no HTTP status, so what a server says when it refuses is kept here."""
-        if response.is_error:
-            await response.aread()
-            self._refused = f"HTTP {response.status_code}: {one_line(response.text, 200)}"
-
     def _tapped(self, read: Any, write: Any) -> tuple[Any, Any]:
-        tap = Tap(read, write, note=self._note, ended=self._gone)
+        tap = Tap(read, write, note=self._note, ended=self._gone, watched=self._wishes.wire)
         return tap.reading, tap.writing
 
     def _note(self, text: str) -> None:
@@ -210,30 +283,6 @@ class Line:
             self.ended = True
             self._stop.set()
 
-    async def _listed(self) -> tuple[JSON, ...]:
-        """The tools on all pages; of several with one name the first."""
-        tools: dict[str, JSON] = {}
-        seen: list[str | None] = []
-        cursor: str | None = None
-        while cursor not in seen and len(seen) < _MOST_PAGES:
-            seen.append(cursor)
-            try:
-                page = await self._talk().list_tools(cursor=cursor)
-            except MCPError as error:
-                if cursor is None and error.code == METHOD_NOT_FOUND:
-                    return ()  # a server may have only resources or prompts
-                if cursor is None or error.code == CONNECTION_CLOSED:
-                    raise
-                self._note(f"its list of tools broke off at page {len(seen)}: {error.message}")
-                break
-            for tool in page.tools:
-                tools.setdefault(tool.name, tool.model_dump(by_alias=True, mode="json", exclude_none=True))
-            if (cursor := page.next_cursor) is None:
-                break
-        else:
-            self._note(f"its list of tools has no end: after page {len(seen)} comes {cursor!r}")
-        return tuple(tools.values())
-
     def _talk(self) -> Client:
         if self._client is None or self.ended:
             raise anyio.ClosedResourceError
@@ -241,53 +290,42 @@ class Line:
 
     # --------------------------------------------------------------------------------------------- what went wrong, in one line
 
-    def _not_started(self, fault: BaseException) -> ServerError:
-        words = self.child.last_words()
-        told = "".join(f"; {note}" for note in self._noted[:2]) + (f"; the end of its stderr: {words}" if words else "")
-        if isinstance(fault, TimeoutError):
-            said = f"did not answer within {self._limit:g} s: {self._target}{told}; give a slow one longer with start_limit=SECONDS"
-            kind = "timeout"
-        else:
-            said, kind = f"did not start: {self._why(fault)}{told}", "server_start_failed"
-        return ServerError(self._target.hide(f"MCP server {self._name!r} {said}"), kind=kind)
-
-    def _why(self, fault: BaseException) -> str:
-        if self._target.command and isinstance(fault, OSError) and self.child.pid is None:
-            return self.child.why_not_started(fault)
-        if self._target.command and isinstance(fault, MCPError) and fault.code == CONNECTION_CLOSED:
-            code = self.child.exit_code
-            return f"{self._target} ended before it answered" + ("" if code is None else f", with exit code {code}")
-        return f"{self._target}: {self._refused or one_line(str(fault)) or type(fault).__name__}"
-
     async def _failure(self, fault: BaseException, limit: float) -> ToolError:
         code = fault.code if isinstance(fault, MCPError) else None
         if isinstance(fault, TimeoutError) or code == REQUEST_TIMEOUT:
-            return ToolError(f"no answer from the MCP server {self._name!r} within {limit:g} s", code="tool_timeout")
+            hangs = await self._hangs()
+            told = "; nor to a ping: it is ended, and opened again at the next call" if hangs else ""
+            return ToolError(f"no answer from the MCP server {self._name!r} within {limit:g} s{told}", code="tool_timeout")
+        if code == TOO_LONG or _TOO_LONG_EVENT in str(fault):
+            return ToolError(f"MCP server {self._name!r}: {one_line(str(fault))}", code="result_too_large")
         if not (code == CONNECTION_CLOSED or isinstance(fault, _GONE) or (code is not None and str(fault) == _TERMINATED)):
             return ToolError(one_line(str(fault)) or type(fault).__name__, code="protocol_error")
         self.ended = True
         self.stop()
         await self.child.exited()
-        told = f"the MCP server {self._name!r} ended during this call, which may have had its effect{self._how()}"
+        told = f"the MCP server {self._name!r} ended during this call, which may have had its effect{self._way.how()}"
         return ToolError(self._target.hide(f"{told}; it is opened again at the next call"), code="server_gone")
 
-    def _how(self) -> str:
-        code, words = self.child.exit_code, self.child.last_words()
-        return ("" if code is None else f"; exit code {code}") + (f"; the end of its stderr: {words}" if words else "")
+    async def _hangs(self) -> bool:
+        """End a child that does not even answer a ping: all later calls would wait behind the one that it is stuck in."""
+        if not self._target.command or self.ended:
+            return False
+        try:
+            async with asyncio.timeout(_PING):
+                await self.ping()
+        except MCPError:
+            return False  # an error is an answer too
+        except TimeoutError:
+            self._note("the server hangs: it answered neither a call nor a ping, and is ended")
+            self._retire()
+            self.child.end()
+            return True
+        except Exception:  # noqa: BLE001  it has gone meanwhile, which is told by whoever sees it end
+            return False
+        return False
 
 
 def hang_up() -> None:
     """End all lines that are open, at the same time; registered to run at exit."""
     leaving = [asyncio.run_coroutine_threadsafe(line.close(), line.loop) for line in list(_open_lines) if line.loop.is_running()]
     wait(leaving, _CLOSING)
-
-
-def _me() -> Implementation:
-    return Implementation(name="nb_agent", version=__version__)
-
-
-def _leaf(error: BaseException) -> BaseException:
-    """The first exception inside nested groups: the SDK's task groups wrap whatever leaves them, more than once."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

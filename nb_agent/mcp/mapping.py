@@ -24,6 +24,9 @@ Origin: TypeAlias = tuple[str, str]
 _LONGEST: Final = 64
 _HASH: Final = 6
 
+#: Characters of one text that are kept.
+_MOST_TEXT: Final = 2_000_000
+
 #: The kinds of picture that every provider with images takes.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -129,7 +132,10 @@ def result_parts(result: JSON) -> tuple[Text | Image, ...]:
 def _part(block: JSON) -> Text | Image:
     if block.get("type") == "image" and block.get("mimeType") in _PICTURES and block.get("data"):
         return Image(block["data"], block["mimeType"])
-    return Text(block_text(block))
+    text = block_text(block)
+    if len(text) > _MOST_TEXT:  # what fits a window is cut later and finer; this only keeps the memory
+        text = f"{text[:_MOST_TEXT]}\n[cut: {len(text):,} characters came, {_MOST_TEXT:,} are kept]"
+    return Text(text)
 
 
 def _says(block: JSON) -> bool:

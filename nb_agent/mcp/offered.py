@@ -19,7 +19,7 @@ from nb_agent.tools.schema import ArgumentsError
 from nb_agent.values import JSON
 
 if TYPE_CHECKING:
-    from nb_agent.mcp.hub import Connection
+    from nb_agent.mcp.connection import Connection
 
 __all__ = ["McpTool", "tools_of"]
 

@@ -5,8 +5,8 @@ Unlike the SDK's own hooks it sees a result before it is refused, and knows at o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Collection
+from typing import Any, Self, TypeAlias
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -14,8 +14,13 @@ from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from pydantic import ValidationError
 
 from nb_agent.mcp.mending import MENDERS
+from nb_agent.values import JSON
 
 __all__ = ["Tap"]
+
+
+#: What is told of each message; the collection may grow meanwhile.
+Watched: TypeAlias = Collection[Callable[[str, JSON], None]]
 
 
 class Tap:
@@ -24,15 +29,26 @@ class Tap:
     Args:
         note: is told in a sentence what a person should know of what came.
         ended: is called when nothing more will come.
+        watched: each is given ``"sent"`` or ``"received"`` and the message in JSON, as it is on the wire, before it is mended.
     """
 
-    def __init__(self, read: Any, write: Any, *, note: Callable[[str], None], ended: Callable[[], None]) -> None:
+    def __init__(
+        self, read: Any, write: Any, *, note: Callable[[str], None], ended: Callable[[], None], watched: Watched = ()
+    ) -> None:
         self.reading = _Reading(read, self._seen, ended)
+        self._watched = watched
         self.writing = _Writing(write, self._sent)
         self._note = note
         self._methods: dict[Any, str] = {}  # id of a request under way -> its method
 
+    def _show(self, way: str, item: SessionMessage) -> None:
+        if self._watched:
+            shown = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+            for watcher in self._watched:
+                watcher(way, shown)
+
     def _sent(self, message: SessionMessage) -> None:
+        self._show("sent", message)
         if isinstance(message.message, JSONRPCRequest):
             self._methods[message.message.id] = message.message.method
 
@@ -41,6 +57,7 @@ class Tap:
             if told := _stray(item):
                 self._note(told)
             return None
+        self._show("received", item)
         message = item.message
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
             mender = MENDERS.get(self._methods.pop(message.id, ""))

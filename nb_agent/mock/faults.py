@@ -210,11 +210,14 @@ def _dropped(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator
 
 
 def _garbled(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  likewise
-    """Half of an event in the place of a whole one, under the name that its clients look for."""
-    yield from _half(chunks)
+    """The event behind half of a stream ends in the middle of its JSON."""
+    del spoken
+    whole = list(chunks)
+    begun = _half(iter(whole))
+    yield from begun
     if streams:
-        head, _, rest = spoken.broken_off(_BROKEN).partition(b"data: ")
-        yield head + b"data: " + rest[:20] + b"\n\n"
+        name, mark, content = whole[min(len(begun), len(whole) - 1)].partition(b"data: ")
+        yield name + mark + content[: len(content) // 2].rstrip() + b"\n\n"
 
 
 def _failing(chunks: Iterator[bytes], spoken: Format, streams: bool) -> Iterator[bytes]:  # noqa: FBT001  likewise

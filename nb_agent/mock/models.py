@@ -80,7 +80,7 @@ def _rate(text: str) -> float:
 #: What a name may ask for -> what it takes, in words and as a reader that raises `ValueError`.
 OPTIONS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "window": ("a whole number of tokens, such as 1500", _whole),
-    "speed": ("a number of tokens per second, such as 40", _rate),
+    "speed": ("a number of tokens a second, such as 40", _rate),
     "fault": ("the name of a fault, such as drop", str),
 }
 

@@ -217,3 +217,97 @@ test("a request says what was left out of the conversation", () => {
     "compacted: 14 results of read_file became stubs, 3,900 → 2,100 tokens", "compacted: stub_results, 3,900 → 2,100 tokens"]);
   assert.deepEqual(m.cuts(round(1, {})), []);
 });
+
+const STREAM = [
+  [10, [["thinking", 0, "hm"], ["call", 0, "read"]]], [20, [["arguments", 0, '{"a": "}']]], [35, [["text", 0, "Hi"], ["call", 1, "list"]]],
+  [50, [["arguments", 1, "["]], "raw"], [60, [["arguments", 0, '\\""}'], ["arguments", 1, "]"]]],
+];
+
+test("a stream played again holds at each moment what an accumulator holds", () => {
+  assert.deepEqual(m.replayed(STREAM, 0), { text: "", thinking: "", calls: [] });
+  assert.deepEqual(m.replayed(STREAM, 2), { text: "", thinking: "hm", calls: [{ name: "read", arguments: '{"a": "}', whole: false }] });
+  assert.deepEqual(m.replayed(STREAM, 4).calls.map((call) => call.whole), [false, false]);
+  const { text, calls } = m.replayed(STREAM, 99);
+  assert.equal(text, "Hi");
+  assert.deepEqual(calls, [{ name: "read", arguments: '{"a": "}\\""}', whole: true }, { name: "list", arguments: "[]", whole: true }]);
+});
+
+test("the moment at which arguments become whole is found once, and brackets in a text do not count", () => {
+  assert.deepEqual(m.becomesWhole(STREAM), [{ index: 0, name: "read", at: 5 }, { index: 1, name: "list", at: 5 }]);
+  assert.deepEqual(m.becomesWhole([[0, [["call", 0, "f"]]], [1, [["arguments", 0, "{"]]]]), []);
+  assert.deepEqual(m.becomesWhole([[0, [["arguments", 0, "{]"]]]]), []);
+});
+
+test("65,000 fragments are replayed in time, also where each could be the last", () => {
+  const stream = Array.from({ length: 65_000 }, (_, place) => [place, [["arguments", 0, place % 2 ? "}" : "{"]]]);
+  const begun = performance.now();
+  m.becomesWhole([[0, [["arguments", 0, "["]]], ...stream]);
+  assert.equal(m.replayed(stream, 65_000).calls[0].arguments.length, 65_000);
+  assert.ok(performance.now() - begun < 1000);
+});
+
+test("a place in time is a place in the stream, also without a clock", () => {
+  assert.deepEqual(m.clock(STREAM), [10, 20, 35, 50, 60]);
+  assert.deepEqual(m.clock([[null, []], [null, []]]), [0, 20]);
+  assert.deepEqual(m.paced([277, 277, 277, 300]), [277, 287, 297, 320]);
+  assert.deepEqual([0, 10, 34, 60].map((time) => m.momentsAt([10, 20, 35, 50, 60], time)), [0, 1, 2, 5]);
+});
+
+test("edited JSON is held against the simple parts of its schema", () => {
+  const schema = { type: "object", required: ["a"], properties: { a: { type: ["integer", "null"] }, b: { type: "array", items: { enum: ["x", "y"] } } } };
+  assert.equal(m.misfit('{"a": 1, "b": ["x"], "c": 3}', schema), "");
+  assert.equal(m.misfit('{"a": null}', schema), "");
+  assert.equal(m.misfit('{"a": 1.5}', schema), "“a”: a whole number or null is needed, not 1.5");
+  assert.equal(m.misfit('{"a": 1, "b": ["x", "z"]}', schema), "“b.1”: one of \"x\", \"y\" is needed");
+  assert.equal(m.misfit("{}", schema), "“a” is missing");
+  assert.equal(m.misfit('{"a": 1}', { ...schema, additionalProperties: false }), "");
+  assert.equal(m.misfit("3", { type: "number" }), "");
+  assert.match(m.misfit('{"a":\n', schema), /^this is no JSON: [^\n]+$/);
+  assert.equal(m.misfit("anything: [", null).split("\n").length, 1);
+});
+
+test("a request is Python that Python reads", () => {
+  const body = { a: [1, -2.5, true, null, "it's \"so\"\n\\ \u2028 报告 🙂"], "b\n": {}, c: [] };
+  const code = m.httpx("anthropic_messages", "/v1/it's", body);
+  assert.match(code, /f"\{os\.environ\['ANTHROPIC_API_KEY'\]\}"/);
+  const said = execFileSync("python3", ["-c", "import ast, json, sys\ntree = ast.parse(sys.stdin.read())\n"
+    + "print(json.dumps([ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == 'body'][0]))"], { input: code });
+  assert.deepEqual(JSON.parse(said), body);
+});
+
+test("each part of the token bar is found in the body of each wire format", () => {
+  const chat = { messages: [{ role: "system", content: "s" }, { role: "user", content: "1" }, { role: "assistant", content: "t", tool_calls: [{}] },
+    { role: "tool", content: "r" }, { role: "user", content: "2" }], tools: [{}] };
+  const at = (body, ...parts) => parts.map((part) => m.placesOf(body, part).map((path) => path.join("/")));
+  assert.deepEqual(at(chat, "system", "history", "assistant", "tool_calls", "tool_results", "user", "tools", "overhead"),
+    [["messages/0"], ["messages/1"], ["messages/2"], ["messages/2"], ["messages/3"], ["messages/4"], ["tools"], []]);
+  const claude = { system: "s", messages: [{ role: "user", content: [{ type: "text", text: "q" }, { type: "image" }] },
+    { role: "assistant", content: [{ type: "tool_use", name: "f" }] }, { role: "user", content: [{ type: "tool_result" }] }] };
+  assert.deepEqual(at(claude, "system", "user", "images", "tool_calls", "tool_results"), [["system"], ["messages/0"], ["messages/0"], ["messages/1"], ["messages/2"]]);
+  const responses = { instructions: "s", input: [{ role: "user", content: "q" }, { type: "function_call" }, { type: "function_call_output", output: "o" }] };
+  assert.deepEqual(at(responses, "system", "user", "tool_calls", "tool_results"), [["instructions"], ["input/0"], ["input/1"], ["input/2"]]);
+  const gemini = { contents: [{ role: "user", parts: [{ text: "q" }] }, { role: "model", parts: [{ functionCall: {} }] }, { role: "user", parts: [{ functionResponse: {} }] }] };
+  assert.deepEqual(at(gemini, "user", "tool_calls", "tool_results"), [["contents/0"], ["contents/1"], ["contents/2"]]);
+});
+
+test("two lines of a run part where something was changed, and not where only times differ", () => {
+  const line = (result, rest = {}) => ({ rounds: [
+    { ...round(1, { new: { messages: ["a"] } }), reply: { text: "t", finish: "tool_calls", seconds: 1, ...rest } },
+    { ...round(2, { same: { messages: 1 }, new: { messages: ["b"] } }), calls: [call({ result: { text: result } })] },
+  ] });
+  assert.equal(m.parting(line("x"), line("x", { seconds: 2 })), null);
+  assert.deepEqual(m.parting(line("x"), line("y")), { index: 1, found: [{ path: ["calls", 0, "result"], left: "x", right: "y" }] });
+  const shorter = { rounds: line("x").rounds.slice(0, 1) };
+  assert.equal(m.parting(line("x"), shorter).index, 1);
+  assert.deepEqual(m.differences({ a: [1, 2] }, { a: [1], b: 0 }), [{ path: ["a", 1], left: 2, right: undefined }, { path: ["b"], left: undefined, right: 0 }]);
+});
+
+test("a question says what is asked and where it stands", () => {
+  const state = { rounds: [{ ...round(1, {}), calls: [call({ name: "write" })] }], question: {}, ending: null };
+  const asked = { at: "call", round: 0, call: 0, asks: "it writes" };
+  assert.equal(m.asking(asked, state), "Let it run write?");
+  assert.equal(m.asking({ ...asked, asks: "" }, state), "write is about to run.");
+  assert.equal(m.itemOf(asked, state), "0/call/0");
+  assert.equal(m.itemOf({ ...asked, call: null, at: "request" }, state), "0/request");
+  assert.deepEqual(m.standing(state), { kind: "asks", text: "waiting for you" });
+});

@@ -1,8 +1,9 @@
 // The inspector of a run: mount(el, state) draws what views/fold.py folded, apply(changes) follows it while the run goes on.
 //
-// One file on purpose (anywidget sends it as text: no build, no relative import), hence its length. It shows the state and decides
-// nothing: no network, no storage, no HTML from text (textContent only, since a script in the page could click a button), no
-// picture from elsewhere. The part above "The page" is pure and runs under Node. html.py draws the same state without script.
+// One file on purpose (anywidget sends it as text: no build, no relative import), hence its length. It shows the state, hands on
+// what a person answers (the hook `answer` of mount) and decides nothing: no network, no storage, no HTML from text (textContent
+// only, since a script in the page could click a button), no picture from elsewhere. The part above "The page" is pure and runs
+// under Node. html.py draws the same state without script.
 
 // ------------------------------------------------------------------------------------------------ words and numbers
 
@@ -58,6 +59,13 @@ const sum = (...numbers) => {
 
 // ------------------------------------------------------------------------------------------------ the state
 
+/** A JSON value once more; a good deal quicker than structuredClone, which a stream of 65,000 fragments would feel. */
+function copied(value) {
+  if (Array.isArray(value)) return value.map(copied);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copied(part)]));
+}
+
 /** Carry out changes in place (fold.change_state). Values are copied: two views may get the same message object. */
 export function changeState(state, changes) {
   for (const [kind, path, value] of changes) {
@@ -65,7 +73,7 @@ export function changeState(state, changes) {
     let place = state;
     for (const key of path.slice(0, -1)) place = place[key];
     if (kind === "add") place[last] += value;
-    else place[last] = value !== null && typeof value === "object" ? structuredClone(value) : value;
+    else place[last] = copied(value);
   }
   return state;
 }
@@ -96,7 +104,8 @@ export function weighings(rounds) {
     whole = Object.fromEntries(kept);
     for (const [key, weight] of Object.entries(request.weights ?? {})) {
       const before = has(same, key) ? whole[key].slice(1, same[key] + 1) : [];
-      whole[key] = before.length ? [sum(...before.map(weightOf), ...weight.slice(1).map(weightOf)) ?? 0, ...before, ...weight.slice(1)] : weight;
+      whole[key] = before.length ? [sum(...before.map(weightOf), ...weight.slice(1).map(weightOf)) ?? 0, ...before,
+        ...weight.slice(1)] : weight;
     }
     return whole;
   });
@@ -260,7 +269,8 @@ export function ladder(call, running) {
 }
 
 /** What was said of steps that did not fail: leave, masks, cuts, repeats. */
-export const remarks = (rungs) => rungs.filter((step) => step.note && step.state !== "failed").map((step) => `${step.name}: ${step.note}`);
+export const remarks = (rungs) =>
+  rungs.filter((step) => step.note && step.state !== "failed").map((step) => `${step.name}: ${step.note}`);
 
 /** One line for each time that a request failed and went out again (text.waited). */
 export const waits = (round) =>
@@ -397,7 +407,8 @@ export function httpx(wire, path, body) {
     const [, name, value] = /^(\S+): (.*)$/.exec(line);
     return `    "${name}": f"${value.replace(/\$(\w+)/, "{os.environ['$1']}")}",\n`;
   });
-  const send = `with httpx.stream("POST", os.environ["BASE_URL"] + ${JSON.stringify(path)}, json=body, headers=headers, timeout=60) as reply:`;
+  const address = `os.environ["BASE_URL"] + ${JSON.stringify(path)}`;
+  const send = `with httpx.stream("POST", ${address}, json=body, headers=headers, timeout=60) as reply:`;
   return `import os\n\nimport httpx\n\nheaders = {\n${headers.join("")}}\nbody = ${python(body)}\n${send}\n`
     + "    for line in reply.iter_lines():\n        print(line)\n";
 }
@@ -426,7 +437,8 @@ export function placesOf(body, part) {
   const key = listKey(body);
   const asks = (entry) => entry.role === "user" && !partsOf(entry).some(RESULT);
   const last = key ? body[key].findLastIndex(asks) : -1;
-  const entries = key ? body[key].flatMap((entry, place) => (partsIn(entry, place === last).includes(part) ? [[key, place]] : [])) : [];
+  const within = (entry, place) => partsIn(entry, place === last).includes(part);
+  const entries = (key ? body[key] : []).flatMap((entry, place) => (within(entry, place) ? [[key, place]] : []));
   const ahead = { system: SYSTEM, tools: ["tools"] }[part] ?? [];
   return [...ahead.filter((name) => has(body, name)).map((name) => [name]), ...entries];
 }
@@ -454,7 +466,7 @@ export function replayed(stream, upTo) {
   return { text: held.text.join(""), thinking: held.thinking.join(""), calls: shown };
 }
 
-/** Follows brackets and quotes, so that a text is parsed only where it may be whole: to try after each piece would cost its square. */
+/** Follows brackets and quotes: a text is parsed only where it may be whole; to try after each piece would cost its square. */
 function scanner() {
   let [depth, inText, escaped, begun] = [0, false, false, false];
   return {
@@ -503,6 +515,12 @@ export function becomesWhole(stream) {
 /** Milliseconds of each moment; where no clock ran, each took twenty. */
 export const clock = (stream) => stream.map(([time], place) => time ?? place * 20);
 
+/** The same for playing: what came at once, as from a model on this machine, is spread so that it can be seen. */
+export function paced(times, least = 10) {
+  let now = 0;
+  return times.map((time, place) => (now = place ? now + Math.max(least, time - times[place - 1]) : time));
+}
+
 /** How many moments had come after so many milliseconds. */
 export function momentsAt(times, time) {
   let [low, high] = [0, times.length];
@@ -550,7 +568,7 @@ const kindOf = (value) => {
   return typeof value === "number" ? (Number.isInteger(value) ? "integer" : "number") : typeof value;
 };
 const ARTICLE = { array: "a list", integer: "a whole number", object: "an object", null: "null" };
-const a = (kind) => ARTICLE[kind] ?? `a ${kind}`;
+const withArticle = (kind) => ARTICLE[kind] ?? `a ${kind}`;
 
 /** What does not fit a schema, in one line, or "". Only types, required, enum and unknown names: the kernel checks the rest. */
 function lacking(value, schema, path) {
@@ -559,7 +577,7 @@ function lacking(value, schema, path) {
   const kinds = [schema.type ?? []].flat();
   const kind = kindOf(value);
   if (kinds.length && !kinds.includes(kind) && !(kind === "integer" && kinds.includes("number"))) {
-    return `${here}${kinds.map(a).join(" or ")} is needed, not ${cut(JSON.stringify(value), 40)}`;
+    return `${here}${kinds.map(withArticle).join(" or ")} is needed, not ${cut(JSON.stringify(value), 40)}`;
   }
   if (Array.isArray(schema.enum) && kind !== "object" && kind !== "array" && !schema.enum.includes(value)) {
     return `${here}one of ${cut(schema.enum.map((choice) => JSON.stringify(choice)).join(", "), 120)} is needed`;
@@ -678,6 +696,17 @@ const grow = (node, text) => {
   if (text.startsWith(node.data)) node.appendData(text.slice(node.data.length));
   else node.data = text;
 };
+/** The same for a text that may become very long: only its end is laid out while it comes, since each piece costs that again. */
+function growing(node) {
+  let from = 0;
+  return (text, whole) => {
+    if (whole) from = 0;
+    else if (text.length - from > 2 * LAID_OUT) from = text.length - LAID_OUT;
+    grow(node, from ? `… ${plural(from, "character")} before this …\n${text.slice(from)}` : text);
+  };
+}
+const LAID_OUT = 8000;
+
 const show = (el, visible) => {
   if (el.hidden === visible) el.hidden = !visible;
 };
@@ -1005,7 +1034,7 @@ function tokenTable(round) {
       return row;
     }) : []),
   ]);
-  const head = h("tr", {}, ...["Part", "Tokens", "Share", ""].map((name) => h("th", { scope: "col" }, name)));
+  const head = h("tr", {}, ...["Part", "Tokens", "Share"].map((name) => h("th", { scope: "col" }, name)), h("td"));
   const reported = read(round.reply?.usage);
   const last = (name, text) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "nba-num" }, text), h("td"), h("td"));
   const foot = [last(tokens.exact ? "Counted" : "Counted (an estimate)", count(tokens.total)),
@@ -1025,7 +1054,8 @@ function requestView(page, item, index) {
   const small = [`POST ${round.request.path}`, plural(round.request.bytes, "byte")];
   if (line?.tokens && tokens) small.push(`${percent(line.tokens, tokens.total)} the same as request ${rounds[index - 1].number}`);
   const key = listKey(body);
-  const json = () => (shown = jsonPanel(page, body, { memory: page.memory(`${item}/json`, ["[]", ...(key ? [JSON.stringify([key])] : [])]),
+  const opened = ["[]", ...(key ? [JSON.stringify([key])] : [])];
+  const json = () => (shown = jsonPanel(page, body, { memory: page.memory(`${item}/json`, opened),
     label: `the JSON of request ${round.number}`, change, tokens: tokensAt(body, tokens), line,
     weigh: (path) => weightAt(body, page.weighings()[index], path) })).el;
   const fresh = () => {
@@ -1038,7 +1068,8 @@ function requestView(page, item, index) {
   };
   const command = (name, text, hint) => () => {
     const cutHere = isCut(body) ? ["A long text is cut in this view, so this is not the whole request."] : [];
-    const tools = h("div", { class: "nba-toolbar" }, h("span", { class: "nba-dim" }, hint), h("span", { class: "nba-space" }), copyButton(page, () => text));
+    const tools = h("div", { class: "nba-toolbar" }, h("span", { class: "nba-dim" }, hint), h("span", { class: "nba-space" }),
+      copyButton(page, () => text));
     return h("div", {}, tools, notices(cutHere) ?? "", block(text, name));
   };
   const { wire } = page.state;
@@ -1061,7 +1092,8 @@ function requestView(page, item, index) {
     if (lines.length !== (waited.firstChild?.childNodes.length ?? 0)) waited.replaceChildren(notices(lines));
   };
   update();
-  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, slot, tabs.el), tabs, update, slot, reveal };
+  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, slot, tabs.el), tabs, update,
+    slot, reveal };
 }
 
 const BUCKETS = {
@@ -1074,6 +1106,7 @@ function replyView(page, item, index) {
   const small = h("small");
   const text = document.createTextNode("");
   const thinking = document.createTextNode("");
+  const [textGrows, thinkingGrows] = [growing(text), growing(thinking)];
   const thought = h("details", { class: "nba-details" }, h("summary", {}, "Thinking"), h("div", { class: "nba-text" }, thinking));
   const said = h("div", { class: "nba-text nba-answer" }, text);
   const calls = h("div", { class: "nba-calls" });
@@ -1085,19 +1118,25 @@ function replyView(page, item, index) {
   const noStream = h("p", { class: "nba-dim" }, "The reply is still coming.");
   const streamBox = h("div", {}, noStream);
   let done = null;
+  let looked = false; // whether the stream was asked for: to draw it for each reply that comes would be in vain
+
+  function fillStream() {
+    if (done?.stream?.length) streamBox.replaceChildren(microscope(page, done.stream));
+    else if (done) write(noStream, "The reply came whole, or its stream was not kept.");
+  }
 
   function callLine(place) {
     const node = document.createTextNode("");
     const name = h("b");
     calls.append(h("div", { class: "nba-call" }, h("code", {}, name, node)));
-    return { name, node, place };
+    return { name, grows: growing(node) };
   }
   const lines = [];
-  function updateCalls(list) {
+  function updateCalls(list, whole) {
     list.forEach((call, place) => {
       lines[place] ??= callLine(place);
       write(lines[place].name, call.name);
-      grow(lines[place].node, call.arguments ? ` ${call.arguments}` : "");
+      lines[place].grows(call.arguments ? ` ${call.arguments}` : "", whole);
     });
   }
 
@@ -1113,19 +1152,18 @@ function replyView(page, item, index) {
     noted.replaceChildren(...[notices(reply.notices)].filter(Boolean));
     const label = `the JSON of reply ${page.state.rounds[index].number}`;
     jsonBox.replaceChildren(jsonPanel(page, reply.body, { memory: page.memory(`${item}/json`, ANSWER), label }).el);
-    if (reply.stream?.length) streamBox.replaceChildren(microscope(page, reply.stream));
-    else write(noStream, "The reply came whole, or its stream was not kept.");
+    if (looked) fillStream();
   }
 
   function update() {
     const round = page.state.rounds[index];
     const { reply, live } = round;
     const shown = reply ?? live ?? { text: "", thinking: "", calls: [] };
-    grow(text, shown.text);
-    grow(thinking, shown.thinking);
+    textGrows(shown.text, Boolean(reply));
+    thinkingGrows(shown.thinking, Boolean(reply));
     show(said, Boolean(shown.text));
     show(thought, Boolean(shown.thinking));
-    updateCalls(reply ? round.calls : live?.calls ?? []);
+    updateCalls(reply ? round.calls : live?.calls ?? [], Boolean(reply));
     const wordsNow = reply ? [reply.finish.replaceAll("_", " "), seconds(reply.seconds)].filter(Boolean).join(" · ")
       : page.state.ending ? "cut off" : "coming…";
     write(small, wordsNow);
@@ -1137,7 +1175,11 @@ function replyView(page, item, index) {
   }
   update();
   const tabs = tabbed(page, "reply", [{ name: "Answer", build: () => answer }, { name: "JSON", build: () => jsonBox },
-    { name: "Stream", build: () => streamBox }]);
+    { name: "Stream", build: () => {
+      looked = true;
+      fillStream();
+      return streamBox;
+    } }]);
   const title = h("h4", { class: "nba-title" }, `Reply ${page.state.rounds[index].number}`, small);
   return { el: h("div", {}, title, tabs.el), tabs, update };
 }
@@ -1167,7 +1209,8 @@ function callView(page, item, index, place) {
       : block(call.arguments || "(none)", "arguments as the model wrote them");
     args.replaceChildren(h("div", { class: "nba-toolbar" }, h("h5", {}, "Arguments"), h("span", { class: "nba-space" }),
       copyButton(page, () => call.arguments)), shown);
-    if (typeof call.asked === "string") args.append(kept("What the model asked for, before a person changed it", call.asked, "arguments of the model"));
+    if (typeof call.asked === "string") args.append(kept("What the model asked for, before a person changed it", call.asked,
+      "arguments of the model"));
   }
 
   function update() {
@@ -1198,7 +1241,8 @@ function callView(page, item, index, place) {
       ...(call.printed ? [block(call.printed, "output of the tool")] : []), ...shown] : [];
     const whole = call.whole === null ? [] : [kept("The whole result (the model got less)", call.whole, "whole result")];
     const given = call.given ? [kept("What the tool gave, before a person changed it", call.given.text, "result of the tool")] : [];
-    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...given, ...whole, ...printed, ...trace);
+    outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...given, ...whole,
+      ...printed, ...trace);
   }
   update();
   const title = h("h4", { class: "nba-title nba-signature" }, line, small);
@@ -1213,9 +1257,10 @@ const ENDING = 2000; // characters of a text that are shown of its end: a longer
 /** A stored stream played again. Only what is around the present moment is in the page, however long the stream is. */
 function microscope(page, stream) {
   const times = clock(stream);
+  const pace = paced(times);
   const wholes = becomesWhole(stream);
   const last = stream.length;
-  let [place, direction, now, since] = [last, 0, times[last - 1], 0];
+  let [place, direction, now, since] = [last, 0, 0, 0];
 
   const press = (label, text, does) => {
     const made = h("button", { type: "button", class: "nba-button", "aria-label": label, title: label }, text);
@@ -1230,7 +1275,7 @@ function microscope(page, stream) {
   const play = (way) => {
     if (direction === way) return jump(place);
     if (place === (way > 0 ? last : 0)) place = way > 0 ? 0 : last;
-    [direction, now, since] = [way, place ? times[place - 1] : times[0] - 1, performance.now()];
+    [direction, now, since] = [way, place ? pace[place - 1] : pace[0] - 1, performance.now()];
     draw();
     return tick();
   };
@@ -1239,15 +1284,17 @@ function microscope(page, stream) {
     const passed = performance.now() - since;
     since += passed;
     now += direction * passed * speedNow();
-    const reached = momentsAt(times, now);
+    const reached = momentsAt(pace, now);
     place = direction > 0 ? Math.max(place, reached) : Math.min(place, reached);
     if (place === (direction > 0 ? last : 0)) direction = 0;
     draw();
     page.later(33, tick);
   }
-  const speed = h("input", { type: "number", class: "nba-field nba-speed", value: "1", min: "0.01", step: "any", "aria-label": "Speed, 1 is as it came" });
+  const speed = h("input", { type: "number", class: "nba-field nba-speed", value: "1", min: "0.01", step: "any",
+    "aria-label": "Speed, 1 is as it came, with 10 ms at least between fragments" });
   const speedNow = () => Math.max(0.01, Number(speed.value) || 1);
-  const slide = h("input", { type: "range", class: "nba-slide", min: "0", max: String(last), step: "1", "aria-label": "Place in the stream" });
+  const slide = h("input", { type: "range", class: "nba-slide", min: "0", max: String(last), step: "1",
+    "aria-label": "Place in the stream" });
   page.typed.set(slide, () => jump(+slide.value));
   const back = press("Play backwards", "◀", () => play(-1));
   const forth = press("Play", "▶", () => play(1));
@@ -1266,12 +1313,15 @@ function microscope(page, stream) {
   const row = (number) => {
     const [, pieces] = stream[number - 1];
     const said = pieces.map(([kind, , text]) => `${kind} ${JSON.stringify(text)}`).join(", ");
-    return h("li", { class: number === place ? "nba-moment nba-here" : "nba-moment", "aria-current": number === place ? "step" : null },
-      h("span", { class: "nba-dim nba-num" }, `${count(number)} · ${count(times[number - 1])} ms`), h("code", {}, cut(said, 160) || "nothing"));
+    const here = number === place;
+    return h("li", { class: `nba-moment ${here ? "nba-here" : ""}`, "aria-current": here ? "step" : null },
+      h("span", { class: "nba-dim nba-num" }, `${count(number)} · ${count(times[number - 1])} ms`),
+      h("code", {}, cut(said, 160) || "nothing"));
   };
-  const tail = (text) => (text.length > ENDING ? `… ${plural(text.length - ENDING, "character")} before this …\n${text.slice(-ENDING)}` : text);
-  const held = (title, text, mark = "") => h("div", {}, h("h5", {}, title, mark ? h("span", { class: "nba-mark" }, ` ${mark}`) : ""),
-    h("div", { class: "nba-text nba-code" }, tail(text) || "(empty)"));
+  const tail = (text) => (text.length > ENDING
+    ? `… ${plural(text.length - ENDING, "character")} before this …\n${text.slice(-ENDING)}` : text);
+  const held = (title, text, mark) =>
+    h("div", {}, h("h5", {}, title, h("span", { class: "nba-mark" }, mark && ` ${mark}`)), block(tail(text) || "(empty)", title));
 
   function draw() {
     const { text, thinking, calls } = replayed(stream, place);
@@ -1287,7 +1337,8 @@ function microscope(page, stream) {
     const shown = Array.from({ length: Math.min(last, 2 * AROUND + 1) }, (_, more) => row(from + more));
     list.replaceChildren(...shown);
     const wholeNow = (index) => wholes.find((entry) => entry.index === index && entry.at === place);
-    holds.replaceChildren(...(thinking ? [held("Thinking", thinking)] : []), ...(text || !calls.length ? [held("Text", text)] : []),
+    holds.replaceChildren(...(thinking ? [held("Thinking", thinking, "")] : []),
+      ...(text || !calls.length ? [held("Text", text, "")] : []),
       ...calls.map((call, index) => held(`Call ${call.name}`, call.arguments,
         wholeNow(index) ? "✓ whole just now" : call.whole ? "✓ whole" : "… not whole yet")));
   }
@@ -1304,23 +1355,26 @@ function plainText({ edits, schema }) {
   return typeof value === "string" ? value : null;
 }
 
-const sameplace = (one, two) => one && two && ["at", "round", "call"].every((key) => one[key] === two[key]);
+const samePlace = (one, two) => one && two && ["at", "round", "call"].every((key) => one[key] === two[key]);
 
 /** What a person is asked, with its buttons. Nothing is sent twice, and nothing that is plainly wrong. */
 function questionPanel(page, question, before) {
   const said = asking(question, page.state);
   const plain = plainText(question);
   const original = plain ?? question.edits ?? "";
-  const again = question.problem && sameplace(question, before?.question) ? before : null;
+  const again = question.problem && samePlace(question, before?.question) ? before : null;
   const wrong = h("p", { class: "nba-fault", role: "alert", hidden: !question.problem }, question.problem ?? "");
-  const editor = h("textarea", { class: "nba-editor", spellcheck: "false", rows: Math.min(14, Math.max(3, original.split("\n").length + 1)),
+  const lines = original.split("\n").length;
+  const editor = h("textarea", { class: "nba-editor", spellcheck: "false", rows: Math.min(14, Math.max(3, lines + 1)),
     "aria-label": plain === null ? "JSON that goes on instead" : "Text that goes on instead" });
   editor.value = again?.typed() ?? original;
-  const reason = h("input", { type: "text", class: "nba-field nba-wide", "aria-label": "Reason, for the model", placeholder: "Reason, for the model" });
+  const reason = h("input", { type: "text", class: "nba-field nba-wide", "aria-label": "Reason, for the model",
+    placeholder: "Reason, for the model" });
   const choose = (label, options) => h("select", { class: "nba-field", "aria-label": label },
     ...options.map(([value, text]) => h("option", { value }, text)));
   const fault = choose("What goes wrong", (question.faults ?? []).map((name) => [name, name.replaceAll("_", " ")]));
-  const rounds = choose("Round to go back to", page.state.rounds.slice(0, question.round + 1).map(({ number }, index) => [index, `round ${number}`]));
+  const earlier = page.state.rounds.slice(0, question.round + 1);
+  const rounds = choose("Round to go back to", earlier.map(({ number }, index) => [index, `round ${number}`]));
   const told = h("p", { class: "nba-dim nba-sent", hidden: true });
   const isChanged = () => !drawers.edit.box.hidden && editor.value !== original;
   let [sent, doubted] = [false, ""];
@@ -1390,7 +1444,8 @@ function questionPanel(page, question, before) {
     { class: `nba-button ${choice === first ? "nba-first" : ""}`, "aria-keyshortcuts": shortcut(choice) }));
   const edits = question.edits !== null && question.edits !== undefined;
   if (edits) buttons.splice(offered.indexOf(first) + 1, 0, drawers.edit.opener);
-  const fields = h("fieldset", { class: "nba-fields" }, h("div", { class: "nba-choices" }, ...buttons), ...Object.values(drawers).map(({ box }) => box));
+  const fields = h("fieldset", { class: "nba-fields" }, h("div", { class: "nba-choices" }, ...buttons),
+    ...Object.values(drawers).map(({ box }) => box));
   const asks = question.asks ? h("p", { class: "nba-why" }, question.asks) : null;
   const el = h("div", { class: "nba-ask", role: "group", tabindex: "-1", "aria-label": said }, h("b", {}, said), asks, wrong,
     page.answer ? fields : h("p", { class: "nba-dim" }, "The run waited for a person here."), told);
@@ -1421,13 +1476,14 @@ function questionPanel(page, question, before) {
     return true;
   }
   const keys = Object.entries(KEYS).filter(([, choice]) => (choice === "edit" ? mayEdit : question.choices.includes(choice)));
-  const help = keys.map(([key, choice]) => `${key} ${choice === "edit" ? "edit" : CHOICES[choice].replace("…", "").toLowerCase()}`).join(" · ");
-  return { el, question, press, said: `${said}${question.asks ? ` ${question.asks}` : ""}`, help, typed: () => editor.value, edited: isChanged };
+  const short = (choice) => (choice === "edit" ? "edit" : CHOICES[choice].replace("…", "").toLowerCase());
+  const help = keys.map(([key, choice]) => `${key} ${short(choice)}`).join(" · ");
+  const waits = (other) => !sent && JSON.stringify(other) === JSON.stringify(question);
+  return { el, question, press, waits, said: `${said}${question.asks ? ` ${question.asks}` : ""}`, help,
+    typed: () => editor.value, edited: isChanged };
 }
 
 // ------------------------------------------------------------------------------------------------ branches
-
-const PLACES = { request: "request", reply: "reply", calls: "calls" };
 
 /** Where two lines of the run part, as a table. */
 function comparison(one, two, name) {
@@ -1435,22 +1491,25 @@ function comparison(one, two, name) {
   if (!found) return h("p", {}, "The two lines are the same, but for times.");
   const number = (one.rounds[found.index] ?? two.rounds[found.index]).number;
   const before = found.index ? `The same up to round ${found.index}. ` : "";
-  const shown = (value) => (value === undefined ? "(not there)" : cut(typeof value === "string" ? value : JSON.stringify(value, null, 2), 4000));
+  const written = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const shown = (value) => (value === undefined ? "(not there)" : cut(written(value), 4000));
   const where = ([kind, ...path]) => {
     if (kind === undefined) return "the whole round";
-    return kind === "calls" && path.length ? [`call ${path[0] + 1}`, ...path.slice(1)].join(" › ") : [PLACES[kind], ...path].join(" › ");
+    const steps = kind === "calls" && path.length ? [`call ${path[0] + 1}`, ...path.slice(1)] : [kind, ...path];
+    return steps.join(" › ");
   };
   const rows = found.found.map(({ path, left, right }) => h("tr", {}, h("th", { scope: "row" }, where(path)),
-    ...[left, right].map((value) => h("td", {}, h("div", { class: "nba-text nba-code" }, shown(value))))));
+    ...[[left, "this line"], [right, name]].map(([value, line]) => h("td", {}, block(shown(value), `${where(path)}, ${line}`)))));
   const head = ["Where", "This line", name].map((title) => h("th", { scope: "col" }, title));
-  return h("table", { class: "nba-table nba-differs" }, h("caption", {}, `${before}They part in round ${number}.`), h("thead", {}, h("tr", {}, ...head)),
+  return h("table", { class: "nba-table nba-differs" }, h("caption", {}, `${before}They part in round ${number}.`),
+    h("thead", {}, h("tr", {}, ...head)),
     h("tbody", {}, ...rows));
 }
 
 /** Tabs over the lines of a run; each earlier line is an inspector of its own, and can be compared with this one. */
 function lines(page, here) {
   const el = h("div", { class: "nba-lines" });
-  let [drawn, inner] = [null, null];
+  let [drawn, inner, tabs] = [null, null, null];
   function update() {
     const branches = page.state.branches ?? [];
     show(el, branches.length > 0);
@@ -1466,17 +1525,20 @@ function lines(page, here) {
       leave();
       show(here, !fill);
       fill?.(other);
+      page.turned();
       return other;
     };
     const named = ({ label, from_round: from }) => label || `left at round ${from + 1}`;
-    const tabs = tabbed(page, "line", [{ name: "This line", build: build(null) },
-      ...branches.map((branch) => ({ name: named(branch), build: build((box) => (inner = mount(box, branch.state))) })),
-      ...branches.map((branch) => ({ name: `Compare with ${named(branch)}`,
-        build: build((box) => box.append(h("div", { class: "nba-compare" }, comparison(page.state, branch.state, named(branch))))) }))],
+    const opened = (branch) => build((box) => (inner = mount(box, branch.state, { line: named(branch) })));
+    const compared = (branch) =>
+      build((box) => box.append(h("div", { class: "nba-compare" }, comparison(page.state, branch.state, named(branch)))));
+    tabs = tabbed(page, "line", [{ name: "This line", build: build(null) },
+      ...branches.map((branch) => ({ name: named(branch), build: opened(branch) })),
+      ...branches.map((branch) => ({ name: `Compare with ${named(branch)}`, build: compared(branch) }))],
     { keep: false, label: "Lines of this run" });
     el.replaceChildren(tabs.el);
   }
-  return { el, update, destroy: () => inner?.destroy() };
+  return { el, update, home: () => tabs?.open("This line"), destroy: () => inner?.destroy() };
 }
 
 function viewOf(page, item) {
@@ -1500,7 +1562,8 @@ function head(page) {
   page.act(ask, () => page.showQuestion());
   const wrong = h("button", { type: "button", class: "nba-button", "aria-keyshortcuts": "x" }, "Next error");
   page.act(wrong, () => page.nextError());
-  const el = h("header", { class: "nba-head" }, name, pills, h("span", { class: "nba-space" }), wrong, ask, follow, totalsText, time, status);
+  const el = h("header", { class: "nba-head" }, name, pills, h("span", { class: "nba-space" }), wrong, ask, follow, totalsText,
+    time, status);
   let facts = "";
   function update() {
     const { state } = page;
@@ -1524,7 +1587,7 @@ function head(page) {
       if (note.childNodes.length !== said.length) note.replaceChildren(...said.map((text) => h("p", {}, text)));
     }
     show(follow, stands.kind === "running" && !page.following);
-    show(ask, stands.kind === "asks" && page.item !== itemOf(state.question, state));
+    show(ask, stands.kind === "asks" && (page.aside() || page.item !== itemOf(state.question, state)));
     show(wrong, failures(state).length > 0);
   }
   return { el, note, update };
@@ -1562,7 +1625,8 @@ function meter(page) {
     const gauge = h("div", { class: "nba-gauge", "aria-hidden": "true" }, filled);
     const links = [];
     const legend = h("ul", { class: "nba-legend", "aria-label": "Parts of the request" }, ...parts.map((part) => {
-      const said = [bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`) : null];
+      const said = [bar(part, 1), `${words(part)} ${count(tokens.parts[part])}`, more(part) ? h("b", {}, ` ${signed(more(part))}`)
+        : null];
       if (part === "overhead") return h("li", {}, ...said.filter(Boolean));
       const made = h("button", { type: "button", class: "nba-link", title: `Show ${words(part)} in the JSON`,
         tabindex: links.length ? "-1" : "0" }, ...said.filter(Boolean));
@@ -1613,10 +1677,12 @@ function rail(page) {
   }
 
   function group(index) {
+    const round = page.state.rounds[index];
     const sign = glyph("▾");
     const time = h("span", { class: "nba-tail nba-num" });
     const top = h("button", { type: "button", class: "nba-round", tabindex: "-1", "aria-expanded": "true" }, sign,
-      h("span", { class: "nba-name" }, `Round ${page.state.rounds[index].number}${page.state.rounds[index].purpose ? ` · ${page.state.rounds[index].purpose}` : ""}`), time);
+      h("span", { class: "nba-name" },
+        `Round ${round.number}${round.purpose ? ` · ${round.purpose}` : ""}`), time);
     const list = h("div", { class: "nba-items" });
     const fold = (open) => {
       show(list, open);
@@ -1651,7 +1717,8 @@ function rail(page) {
       const asked = running && question?.round === index && question.call === place;
       const open = !call.result && running;
       const sign = bad ? "✗" : open ? "◐" : call.result ? "⚙\ufe0e" : "–";
-      const heard = [`Call ${call.name}`, bad ? "failed" : asked ? "waiting for you" : open ? "running" : "", seconds(call.seconds)].filter(Boolean).join(", ");
+      const heard = [`Call ${call.name}`, bad ? "failed" : asked ? "waiting for you" : open ? "running" : "",
+        seconds(call.seconds)].filter(Boolean).join(", ");
       draw(`${index}/call/${place}`, list, { sign, name: call.name, tail: asked ? "asks" : open ? "…" : seconds(call.seconds),
         kind: bad ? "failed" : asked ? "asked" : open ? "open" : "call", said: heard });
     });
@@ -1708,10 +1775,11 @@ const FOOT = "Keys: ↑ ↓ move · ← → fold · n what is new · / search ·
 /**
  * Draw a run's state into an element and follow it.
  * @param {Element} el where it goes; @param {object} state as views/fold.py makes it (copied, never changed)
- * @param {{answer?: function(object): void}} hooks what a person says to a question goes there; without it nothing can be said
+ * @param {{answer?: function(object): void, line?: string}} hooks what a person says to a question goes to answer: without it
+ *   nothing can be said; line names an earlier line of a run inside the inspector of that run
  * @returns {{apply(changes: Array): void, destroy(): void}}
  */
-export function mount(el, state, { answer = null } = {}) {
+export function mount(el, state, { answer = null, line = "" } = {}) {
   const undo = new AbortController();
   const timers = new Set();
   const clicks = new WeakMap();
@@ -1726,7 +1794,7 @@ export function mount(el, state, { answer = null } = {}) {
   let led = false; // whether the person answers here, so that the next question may take the focus
   let parts = {}; // of the token bar: which was shown last, and which of its places comes next
   const page = {
-    state: structuredClone(state),
+    state: copied(state),
     item: "",
     following: true,
     keys: new WeakMap(), // element -> what a key does in it; true when it did something
@@ -1748,12 +1816,15 @@ export function mount(el, state, { answer = null } = {}) {
     bodies: () => (whole ??= bodies(page.state.rounds)),
     weighings: () => (weighed ??= weighings(page.state.rounds)),
     select: (item) => choose(item, false),
+    turned: () => top.update(),
+    aside: () => here.hidden, // another line of the run is looked at
     answer,
     answered: (goesOn) => {
       page.following = goesOn || page.following;
       led = true;
     },
     showQuestion: () => {
+      branches.home();
       choose(itemOf(page.state.question, page.state), page.following);
       asked?.el.focus();
     },
@@ -1801,7 +1872,8 @@ export function mount(el, state, { answer = null } = {}) {
 
   /** The panel keeps what was typed when another item is looked at. */
   function placeQuestion() {
-    if (asked && page.item === itemOf(asked.question, page.state) && asked.el.parentElement !== view.slot) view.slot.append(asked.el);
+    if (!asked || page.item !== itemOf(asked.question, page.state)) return;
+    if (asked.el.parentElement !== view.slot) view.slot.append(asked.el);
   }
 
   const active = () => root.getRootNode().activeElement;
@@ -1810,6 +1882,10 @@ export function mount(el, state, { answer = null } = {}) {
   function ask() {
     const { question, ending } = page.state;
     const before = asked;
+    if (question && !ending && before?.waits(question)) { // the whole state came again: what is being typed stays
+      placeQuestion();
+      return;
+    }
     const focused = led && (root.contains(active()) || active() === document.body);
     asked = question && !ending ? questionPanel(page, question, before) : null;
     before?.el.remove();
@@ -1855,13 +1931,14 @@ export function mount(el, state, { answer = null } = {}) {
     if (!page.item && !empty.isConnected) pane.replaceChildren(empty);
     root.dataset.rounds = now.rounds.length;
     root.dataset.status = now.ending ? "ended" : "running";
-    root.setAttribute("aria-label", `Run: ${cut(now.prompt, 120)}`);
+    root.setAttribute("aria-label", `Run${line && `, ${line}`}: ${cut(now.prompt, 120)}`);
   }
 
   const everything = () => new Set(page.state.rounds.keys());
 
   function apply(changes) {
-    const another = changes.some(([, path, value]) => path.length === 1 && path[0] === "rounds" && value.length < page.state.rounds.length);
+    const fewer = ([, path, value]) => path.length === 1 && path[0] === "rounds" && value.length < page.state.rounds.length;
+    const another = changes.some(fewer);
     changeState(page.state, changes);
     const changed = new Set();
     let redrawn = false;
