@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from nb_agent.advising import advise
     from nb_agent.agent import Agent
+    from nb_agent.budgeting import budget
     from nb_agent.clinic import compare_definitions, lint
     from nb_agent.comparison import compare
     from nb_agent.contents import compare_contents
@@ -33,6 +35,8 @@ __all__ = [
     "Policy",
     "Run",
     "ToolError",
+    "advise",
+    "budget",
     "compare",
     "compare_contents",
     "compare_definitions",
@@ -47,6 +51,8 @@ __all__ = [
 
 _HOMES = {
     "Agent": "nb_agent.agent",
+    "advise": "nb_agent.advising",
+    "budget": "nb_agent.budgeting",
     "compare": "nb_agent.comparison",
     "compare_contents": "nb_agent.contents",
     "compare_definitions": "nb_agent.clinic",

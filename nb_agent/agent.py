@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from nb_agent import compaction as compacting
 from nb_agent import loop, providers
-from nb_agent.answering import Price
 from nb_agent.assembly import Assembled, Wishes, assembled
 from nb_agent.errors import SettingError
 from nb_agent.events import Answer, Event, RunEnded
@@ -22,6 +21,7 @@ from nb_agent.guards.policy import Policy, PolicyLike
 from nb_agent.history import Finding, check
 from nb_agent.mcp import Hub
 from nb_agent.messages import Image, Message, Text
+from nb_agent.pricing import Prices
 from nb_agent.run import Branch, Run
 from nb_agent.settings import SETTINGS, known
 from nb_agent.stepping import Mode
@@ -80,9 +80,10 @@ class Agent:
         masks: what is masked in results before a model or a view gets them: names of sets, or `guards.masking.Masks`.
         compaction: what is tried, in this order, where a request does not fit the model's window: names of `compaction.STRATEGIES`
             or functions like them. It changes what is sent and never the conversation; ``None`` switches it off.
+        window: the model's context window in tokens, where the table of known models (`windows.table`) lacks it or is wrong.
         token_limit: tokens of all requests and answers of a run, before which it stops.
-        cost_limit: what a run may cost, in the currency of ``price``.
-        price: what usage of a model costs, for ``cost_limit``.
+        cost_limit: what a run may cost, in the currency of ``prices``.
+        prices: your own prices (see `pricing.cost`); without them those of genai-prices, where it is installed.
         route: chooses the groups that a prompt needs (see `tools.sets`); without one, a run offers all tools.
         extra_body: further fields of the request body, sent as they are.
         settings: standard request fields, such as ``temperature``.
@@ -110,9 +111,10 @@ class Agent:
         ask: Ask | None = None,
         masks: Masks | Iterable[str] = ("keys",),
         compaction: Compaction = compacting.DEFAULT,
+        window: int | None = None,
         token_limit: int | None = None,
         cost_limit: float | None = None,
-        price: Price | None = None,
+        prices: Prices | None = None,
         route: Route | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **settings: Any,
@@ -133,9 +135,10 @@ class Agent:
         self.ask = ask
         self.masks = masks if isinstance(masks, Masks) else Masks.of(*masks)
         self.compaction: Compaction = compaction
+        self.window = window
         self.token_limit = token_limit
         self.cost_limit = cost_limit
-        self.price = price
+        self.prices = prices
         self.settings: JSON = known(settings) | dict(extra_body or {})
         self.hub = Hub()
         self.last_run: Run | None = None
@@ -318,10 +321,11 @@ class Agent:
             max_parallel=self.max_parallel,
             token_limit=_first(wished.token_limit, self.token_limit),
             cost_limit=_first(wished.cost_limit, self.cost_limit),
-            price=self.price,
+            prices=self.prices,
             answer=wished.answer,
             mode=mode,
         )
+        target = replace(target, window=self.window or target.window)
         history = self.history if left is None else left.run.history
         line = assembled(said, history, target, send, wishes, left)
         self.last_run = line.run

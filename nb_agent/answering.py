@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 from nb_agent import tokens
 from nb_agent.errors import SettingError
 from nb_agent.events import Answer, Event, ReplyDone, RequestReady, Stop
 from nb_agent.guards.repeats import Repeats
 from nb_agent.messages import Request
+from nb_agent.pricing import Prices, cost
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
 
-__all__ = ["Answers", "Price", "Spending"]
-
-#: What so many tokens of a model cost; ``None`` where its prices are not known.
-Price: TypeAlias = Callable[[Usage, str], float | None]
+__all__ = ["Answers", "Spending"]
 
 
 class Spending:
@@ -31,8 +28,8 @@ class Spending:
         model: whose tokens and prices they are.
         count: gives a request's tokens in the form that the views show (see `views.fold`).
         most_tokens: of all requests and answers together, as reported; as counted, where nothing is reported.
-        most_cost: in the currency of ``price``.
-        price: what usage costs.
+        most_cost: in the currency of ``prices``, US dollars without them.
+        prices: your own (see `pricing.cost`).
 
     Raises:
         SettingError: a limit is not above 0, or one on cost cannot be kept since no price is known.
@@ -45,16 +42,19 @@ class Spending:
         *,
         most_tokens: int | None = None,
         most_cost: float | None = None,
-        price: Price | None = None,
+        prices: Prices | None = None,
     ) -> None:
         for name, limit in (("token_limit", most_tokens), ("cost_limit", most_cost)):
             if limit is not None and limit <= 0:
                 raise SettingError(f"{name}={limit!r} must be above 0; leave it out for no limit")
-        if most_cost is not None and (price is None or price(Usage(input=1, output=1), model) is None):
-            raise SettingError(f"cost_limit={most_cost!r} cannot be kept: no price is known for {model!r}; use token_limit instead")
+        if most_cost is not None and cost(Usage(input=1, output=1), model, prices=prices) is None:
+            raise SettingError(
+                f"cost_limit={most_cost!r} cannot be kept: no price is known for {model!r}; give prices=, install genai-prices, "
+                "or use token_limit instead"
+            )
         self._model, self._count = model, count
         self._most_tokens, self._most_cost = most_tokens, most_cost
-        self._price: Price = price or (lambda *_: None)
+        self._prices = prices
         self._asked = 0  # tokens of the request that is out
         self._tokens = 0
         self._cost = 0.0
@@ -71,10 +71,11 @@ class Spending:
         return None
 
     def _stop(self) -> Stop | None:
-        most, next_cost = self._most_tokens, self._price(Usage(input=self._asked), self._model) or 0.0
+        most = self._most_tokens
         if most is not None and self._tokens + self._asked > most:
             words = f"{self._tokens:,} tokens used, {self._asked:,} in the next request; the limit is {most:,}"
             return Stop("token_limit", words)
+        next_cost = self._price(Usage(input=self._asked))
         if self._most_cost is not None and self._cost + next_cost > self._most_cost:
             words = f"{self._cost:.4g} spent, {next_cost:.4g} for the next request alone; the limit is {self._most_cost:g}"
             return Stop("cost_limit", words)
@@ -85,7 +86,12 @@ class Spending:
         if usage is None or usage.total_tokens is None:
             usage = Usage(input=self._asked, output=tokens.breakdown_reply(event.reply.message, model=self._model).total)
         self._tokens += usage.total_tokens or 0
-        self._cost += self._price(usage, self._model) or 0.0
+        self._cost += self._price(usage)
+
+    def _price(self, usage: Usage) -> float:
+        """What usage costs, where anybody wants to know."""
+        made = None if self._most_cost is None else cost(usage, self._model, prices=self._prices)
+        return 0.0 if made is None else made.total
 
 
 class Answers:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from nb_agent import by_hand, loop
 from nb_agent import compaction as compacting
-from nb_agent.answering import Answers, Price, Spending
+from nb_agent.answering import Answers, Spending
 from nb_agent.compaction import Strategy
 from nb_agent.events import Answer, Event, Waiting
 from nb_agent.guards.masking import NO_MASKS, Masks
@@ -21,6 +21,7 @@ from nb_agent.guards.policy import Policy
 from nb_agent.guards.repeats import Repeats
 from nb_agent.loop import Limits, Target
 from nb_agent.messages import Message, Request
+from nb_agent.pricing import Prices
 from nb_agent.providers import Sender
 from nb_agent.resuming import before
 from nb_agent.run import Branch, Run, counting
@@ -63,7 +64,7 @@ class Wishes:
     max_parallel: int = 32
     token_limit: int | None = None
     cost_limit: float | None = None
-    price: Price | None = None
+    prices: Prices | None = None
     answer: Callable[[Event], Answer] = _nothing
     mode: Mode = "run_on"
 
@@ -116,7 +117,7 @@ def assembled(
     """
     begun = () if left is None else before(left.run.events, left.number, calls=left.calls)
     count, toolbox = counting(target.model), wishes.toolbox
-    spending = Spending(target.model, count, most_tokens=wishes.token_limit, most_cost=wishes.cost_limit, price=wishes.price)
+    spending = Spending(target.model, count, most_tokens=wishes.token_limit, most_cost=wishes.cost_limit, prices=wishes.prices)
     fitting = compacting.Fitting(
         compacting.chosen(wishes.compaction), model=target.model, window=target.window, count=count, memory=wishes.memory
     )
@@ -134,7 +135,9 @@ def assembled(
         most_tokens=longest(target.window),
         model=target.model,
     )
-    line = Assembled(Run(branches=() if left is None else (*left.run.branches, left)), answers, stepper, count)
+    line = Assembled(
+        Run(branches=() if left is None else (*left.run.branches, left), prices=wishes.prices), answers, stepper, count
+    )
     send = line.write if target.model == by_hand.NAME else send
     seconds, began, sending = wishes.limits.seconds, answers.clock(), stepper.sending(send)
     line.running = loop.run(

@@ -15,6 +15,7 @@ from nb_agent.errors import SettingError
 from nb_agent.events import Changed, Event, ReplyDone, RequestReady, RunEnded, RunStarted, ToolDone
 from nb_agent.messages import Message, Reply, Request, ToolResult
 from nb_agent.nodes import XRay, xray
+from nb_agent.pricing import Cost, Prices, cost
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
 from nb_agent.views import charts, notebook, plots, text
@@ -63,11 +64,13 @@ class Run:
     Attributes:
         events: what the loop yielded, in order.
         branches: earlier lines of this run, each left for the next one (see `Agent.branch`). They are not saved with it.
+        prices: your own, for `cost`.
     """
 
-    def __init__(self, events: list[Event] | None = None, branches: Sequence[Branch] = ()) -> None:
+    def __init__(self, events: list[Event] | None = None, branches: Sequence[Branch] = (), prices: Prices | None = None) -> None:
         self.events: list[Event] = [] if events is None else events
         self.branches = tuple(branches)
+        self.prices = prices
         self._fold: tuple[int, JSON] | None = None
 
     @classmethod
@@ -118,6 +121,12 @@ class Run:
         """What the provider reported for all rounds together, in tokens."""
         ended = self._last(RunEnded)
         return ended.usage if ended else None
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the reported usage costs; ``None`` where nothing was reported, or no price is known (see `pricing.cost`)."""
+        started = self._last(RunStarted)
+        return None if self.usage is None else cost(self.usage, started.model, prices=self.prices)
 
     @property
     def requests(self) -> list[Request]:

@@ -231,7 +231,7 @@ def test_a_limit_on_tokens_goes_by_what_is_counted_where_nothing_is_reported(mon
 def test_a_run_stops_before_the_request_that_would_pass_its_limit_on_cost(monkeypatch):
     call = reported(said("", ("get_weather", '{"city": "Berlin"}')), 90, 10)
     answers(monkeypatch, call, call, call)
-    agent = Agent(tools=[get_weather], cost_limit=2.5, price=lambda usage, model: (usage.total_tokens or 0) / 100)
+    agent = Agent(tools=[get_weather], cost_limit=2.5, prices={"mock": {"input": 10_000, "output": 10_000}})
     run = agent.run("What is the weather in Berlin?")
     assert run.reason == "cost_limit"
     assert run.error.startswith("2 spent, 1.")
@@ -240,7 +240,7 @@ def test_a_run_stops_before_the_request_that_would_pass_its_limit_on_cost(monkey
 
 def test_a_limit_that_cannot_be_kept_is_said_before_anything_is_sent(monkeypatch):
     sent = answers(monkeypatch)
-    with pytest.raises(SettingError, match=r"cost_limit=2 cannot be kept: no price is known for 'mock'; use token_limit instead"):
+    with pytest.raises(SettingError, match=r"cost_limit=2 cannot be kept: no price is known for 'mock'; give prices=, install"):
         Agent(cost_limit=2).run("hi")
     with pytest.raises(SettingError, match=r"token_limit=0 must be above 0; leave it out for no limit"):
         Agent().run("hi", token_limit=0)

@@ -17,7 +17,6 @@ from nb_agent.compaction import (
     chosen,
     drop_turns,
     keep_last,
-    limit_in,
     stub_newest,
     stub_results,
 )
@@ -33,6 +32,7 @@ from nb_agent.mock.plans import Call, Plan
 from nb_agent.run import counted
 from nb_agent.values import dumps, from_json, to_json
 from nb_agent.views.html import page
+from nb_agent.windows import limit_in
 
 S, USER = Message.of("system", "S"), Message.of("user", "the last question")
 

@@ -6,7 +6,7 @@ it off: the next run then sends all of it again.
 
 from __future__ import annotations
 
-from nb_agent.compaction.fitting import Fitted, Fitting, Memory, limit_in
+from nb_agent.compaction.fitting import Fitted, Fitting, Memory
 from nb_agent.compaction.places import keep_last, units
 from nb_agent.compaction.strategies import (
     DEFAULT,
@@ -21,4 +21,4 @@ from nb_agent.compaction.strategies import (
 )
 
 __all__ = ["DEFAULT", "STRATEGIES", "Fitted", "Fitting", "Memory", "Room", "Strategy", "chosen", "drop_turns", "keep_last"]
-__all__ += ["limit_in", "stub_newest", "stub_results", "summarise", "units"]
+__all__ += ["stub_newest", "stub_results", "summarise", "units"]

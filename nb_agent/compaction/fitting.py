@@ -8,7 +8,6 @@ stays cut in the same way, so that a provider's cache of prompts goes on being o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -19,8 +18,10 @@ from nb_agent.errors import ProviderError
 from nb_agent.events import Compacted
 from nb_agent.messages import Message, Request, Text
 from nb_agent.values import JSON, chunks
+from nb_agent.windows import asked_for, limit_in, remember
+from nb_agent.windows.budgets import over_window
 
-__all__ = ["Fitted", "Fitting", "Memory", "Write", "limit_in"]
+__all__ = ["Fitted", "Fitting", "Memory", "Write"]
 
 #: The share of the room that is filled after a cut: a cut costs a provider's cache of prompts, so there should be few.
 _AIM: Final = 0.75
@@ -111,15 +112,17 @@ class Fitting:
         if shorter:
             self._keep(messages, sent)
         if self._window is not None and counted["total"] > self._window:
-            self._notices.append(_over(counted, self._window, compacting=bool(self._strategies)))
+            self._notices.append(over_window(counted, self._window, compacting=bool(self._strategies)))
         return Fitted(request, tuple(self._notices), shorter)
 
     def refused(self, error: ProviderError, request: Request) -> bool:
         """Learn from a server that found a request too long. Whether it is worth another try, with a shorter one."""
+        named = limit_in(str(error)) if error.kind == "context_length" else None
+        if named is not None and self._window is None:
+            remember(self._model, named)
         if error.kind != "context_length" or not self._strategies:
             return False
         total: int = self._count(request)["total"]
-        named = limit_in(str(error))
         room = 0 if named is None else self._room_in(named, request)
         self._most = room if 0 < room < total else total // 2
         self._known = (0, None, 0)
@@ -135,7 +138,7 @@ class Fitting:
         return min([*known, *([self._most] if self._most is not None else [])])
 
     def _room_in(self, window: int, request: Request) -> int:
-        wanted = _asked_for(request.body) or min(int(window * _ANSWER), _MOST_ANSWER)
+        wanted = asked_for(request.body) or min(int(window * _ANSWER), _MOST_ANSWER)
         return window - min(wanted, window // 2) - int(window * _MARGIN[self._exact])
 
     def _fits(self, request: Request, sent: Sequence[Message]) -> bool:
@@ -241,55 +244,3 @@ def _spoken(messages: Sequence[Message]) -> Sequence[Message]:
                 joined = message.memo["spoken"] = follower, Message("user", (spaced, *follower.parts), name=follower.name)
             return [*messages[:place], joined[1], *messages[place + 2 :]]
     return messages
-
-
-# ------------------------------------------------------------------------------------------------- windows and what is said of them
-
-#: Where a request says how long its answer may be, in each wire format.
-_ANSWER_FIELDS: Final = ("max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens")
-
-
-def _asked_for(body: JSON) -> int | None:
-    """The most tokens that the answer may have, where the request says so."""
-    settings = body.get("generationConfig")
-    fields = settings if isinstance(settings, dict) else body
-    return next((value for name in _ANSWER_FIELDS if isinstance(value := fields.get(name), int) and value > 0), None)
-
-
-_LIMIT: Final = re.compile(
-    r"(?:max(?:imum)?|limit|window|allowed|context (?:length|size)|up to|only|at most|>|最大|上限)"
-    r"[^\d.;]{0,60}?(\d[\d,_]{2,})(?![\d.])",
-    re.IGNORECASE,
-)
-
-
-def limit_in(words: str) -> int | None:
-    """The window that a refusal names, in tokens; ``None`` where it names none.
-
-    >>> limit_in("prompt is too long: 210000 tokens > 200000 maximum"), limit_in("Input is too long for requested model.")
-    (200000, None)
-    """
-    found = _LIMIT.search(words)
-    return int(re.sub(r"\D", "", found[1])) if found else None
-
-
-#: Part of a request -> what makes it smaller.
-_ADVICE: Final = {
-    "tool_results": "let the tools give less at once, page by page",
-    "tools": "offer fewer tools",
-    "user": "put a long text into a file that a tool reads page by page",
-    "images": "send fewer or smaller pictures",
-    "system": "shorten the system prompt",
-    "developer": "shorten the system prompt",
-}
-_BEGIN_ANEW: Final = "begin a new conversation"
-
-
-def _over(counted: JSON, window: int, *, compacting: bool) -> str:
-    """Said before a request goes out that is over the window."""
-    largest = sorted(counted["parts"].items(), key=lambda entry: -entry[1])[:3]
-    parts = ", ".join(f"{part.replace('_', ' ')} {tokens:,}" for part, tokens in largest)
-    advice = [] if compacting else ["switch compaction on"]
-    advice += dict.fromkeys(_ADVICE.get(part, _BEGIN_ANEW) for part, _ in largest if part != "overhead")
-    about = "" if counted["exact"] else "about "
-    return f"over the window: {about}{counted['total']:,} tokens of {window:,}; the largest parts: {parts}; {', or '.join(advice)}"

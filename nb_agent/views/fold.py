@@ -8,7 +8,8 @@ The state::
     version, prompt, model, wire, mock, window (tokens or null)
     rounds: [{number, purpose ("summary" where the answer is no part of the conversation),
               compacted: [{strategy, before, after (tokens), what: [text]}]      the request is shorter than the conversation
-              request: {path, bytes, change (see deltas; against {} in round 1), notices: [text],
+              request: {path, budget: null or {output, binds, over, reasoning, words} (see windows.budgets),
+                        bytes, change (see deltas; against {} in round 1), notices: [text],
                         weights: {key: tokens of what is new under it (see nodes.weighed)}, tokens: null or
                         {parts: {part: tokens}, tools: {name: tokens}, messages: [tokens], total, exact, encoding}},
               retries: [{reason, seconds, attempt}]         the request failed, waited, and went out again
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from nb_agent import events, tokens, vocabulary
+from nb_agent import events, tokens, vocabulary, windows
 from nb_agent.deltas import delta
 from nb_agent.messages import Reply, Request
 from nb_agent.nodes import weighed
@@ -133,7 +134,16 @@ class Fold:
             "notices": capped(list(notices)),
             "weights": _weights(change, counted),
             "tokens": counted,
+            "budget": self._budget(request, counted),
         }
+
+    def _budget(self, request: Request, counted: JSON | None) -> JSON | None:
+        """What the answer may have, where the window is known."""
+        window, model = self.state["window"], self.state["model"]
+        if counted is None or window is None:
+            return None
+        found = windows.known(model)
+        return windows.budgeted(counted, request.body, model=model, window=window, longest=found.output if found else None).shown()
 
     def _changed(self, event: events.Changed) -> list[Change]:
         """What goes on is shown in the place of what would have; of a call and a result, what there was stays beside it."""
