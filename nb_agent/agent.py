@@ -77,6 +77,7 @@ class Agent:
         max_parallel: calls of one reply that run at the same time.
         policy: which calls run, which need leave and which are refused (see `guards.policy.Policy.of`).
         ask: asks for leave in place of the person who watches.
+        ask_limit: seconds after which a question that nobody has answered by a button is taken for a no; ``None`` for never.
         masks: what is masked in results before a model or a view gets them: names of sets, or `guards.masking.Masks`.
         compaction: what is tried, in this order, where a request does not fit the model's window: names of `compaction.STRATEGIES`
             or functions like them. It changes what is sent and never the conversation; ``None`` switches it off.
@@ -109,6 +110,7 @@ class Agent:
         max_parallel: int = 32,
         policy: PolicyLike = None,
         ask: Ask | None = None,
+        ask_limit: float | None = None,
         masks: Masks | Iterable[str] = ("keys",),
         compaction: Compaction = compacting.DEFAULT,
         window: int | None = None,
@@ -133,6 +135,7 @@ class Agent:
         self.max_parallel = max_parallel
         self.policy = Policy.of(policy)
         self.ask = ask
+        self.ask_limit = ask_limit
         self.masks = masks if isinstance(masks, Masks) else Masks.of(*masks)
         self.compaction: Compaction = compaction
         self.window = window
@@ -341,7 +344,7 @@ class Agent:
         on_event: Callable[[Event], None] | None = None,
     ) -> Run:
         """Pull a run to its end; where the person goes back, go on with the branch."""
-        shown = notebook.opened(shown=view)
+        shown = notebook.opened(shown=view, most_seconds=self.ask_limit)
         try:
             while True:
                 shown.begin(line.run, line.fold())

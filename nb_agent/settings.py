@@ -41,7 +41,7 @@ SETTINGS: Final = frozenset(
 
 _NAMED: Final = (
     *("model", "tools", "system", "base_url", "api_key", "wire", "stream"),
-    *("max_rounds", "time_limit", "tool_time_limit", "max_parallel", "policy", "ask", "masks"),
+    *("max_rounds", "time_limit", "tool_time_limit", "max_parallel", "policy", "ask", "ask_limit", "masks"),
     *("compaction", "token_limit", "cost_limit", "prices", "window"),
 )
 

@@ -424,7 +424,7 @@ def test_a_window_that_fills_while_the_model_speaks_cuts_the_answer(form, stream
     done = Agent("mock:window=30", wire=form, stream=stream).run("hello", max_rounds=1)
     raw = {
         "chat_completions": "length",
-        "responses": "max_output_tokens",
+        "responses": "incomplete: max_output_tokens",
         "anthropic_messages": "model_context_window_exceeded",
         "gemini_generate": "MAX_TOKENS",
     }

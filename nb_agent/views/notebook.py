@@ -17,7 +17,8 @@ from nb_agent import events
 from nb_agent.values import JSON
 from nb_agent.views import html, text
 from nb_agent.views.asking import by_typing
-from nb_agent.views.fold import Change, Fold
+from nb_agent.views.fold import Change, Fold, change_state
+from nb_agent.views.questions import Desk
 
 __all__ = ["View", "opened", "show", "shown_here"]
 
@@ -46,12 +47,15 @@ class View(Protocol):
         """Leave what is to be kept."""
 
 
-def opened(*, shown: bool = True) -> View:
-    """A view for this place: the inspector in a notebook, lines in a terminal, nothing in a script or where it is not ``shown``."""
+def opened(*, shown: bool = True, most_seconds: float | None = None) -> View:
+    """A view for this place: the inspector in a notebook, lines in a terminal, nothing in a script or where it is not ``shown``.
+
+    In a notebook an answer by a button is waited for ``most_seconds`` at most.
+    """
     shell = _shell()
     if shell is None or not shown:
         return _Unseen()
-    return _Live(shell) if _has_kernel(shell) else _Lines(shell)
+    return _Live(shell, most_seconds) if _has_kernel(shell) else _Lines(shell)
 
 
 def shown_here(run: object) -> bool:
@@ -110,11 +114,13 @@ class _Unseen:
 class _Live:
     """The inspector in the cell's output."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: Any, most_seconds: float | None) -> None:
         self._shell = shell
+        self._most_seconds = most_seconds
         self._fold = Fold()
         self._widget: Any = None
         self._handle: Any = None
+        self._desk: Any = None
         self._waiting: list[Change] = []
         self._sent = 0.0
 
@@ -129,6 +135,8 @@ class _Live:
         from nb_agent.views.widget import Inspector  # noqa: PLC0415  anywidget costs 0.2 s and only a kernel needs it
 
         self._widget = Inspector(state=fold.state)
+        self._desk = Desk(self._shell.kernel, self._tell, lambda: self._widget.greeted, self._most_seconds)
+        self._widget.answered = self._desk.answer
         self._handle = display(self._widget, display_id=True)  # type: ignore[no-untyped-call]  # likewise
 
     def observe(self, event: events.Event) -> None:
@@ -138,11 +146,15 @@ class _Live:
 
     def ask(self, question: JSON) -> JSON | None:
         self._send()
-        return by_typing(question)
+        said: JSON | None = self._desk.ask(question)
+        return said
 
     def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
-        self._take = take
-        self._waiting.append(["set", ["question"], question])
+        self._desk.wait(question, take)
+
+    def _tell(self, changes: list[Change]) -> None:
+        change_state(self._fold.state, changes)
+        self._waiting += changes
         self._send()
 
     def _send(self) -> None:
@@ -151,6 +163,7 @@ class _Live:
             self._waiting, self._sent = [], time.monotonic()
 
     def close(self) -> None:
+        self._desk.close()
         self._send()
         self._handle.update(_saved(self._fold.state), raw=True)
         self._widget.close()

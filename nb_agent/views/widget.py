@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -60,6 +61,7 @@ class Inspector(anywidget.AnyWidget):
 
     Attributes:
         greeted: whether a view has said hello, so that somebody can see it.
+        answered: is called with what a person answers, in whichever thread it comes.
     """
 
     _esm = _STATIC / "inspector.js"
@@ -72,6 +74,7 @@ class Inspector(anywidget.AnyWidget):
         self._begun: float | None = None
         self._wait = _SOON
         self.greeted = False
+        self.answered: Callable[[JSON], None] = lambda _: None
         super().__init__(truth={"seq": 0, "state": deepcopy(state)})
         self.on_msg(self._hear)
 
@@ -110,6 +113,8 @@ class Inspector(anywidget.AnyWidget):
             self.send_state("truth")
 
     def _hear(self, _: Any, content: Any, __: Any) -> None:
+        if isinstance(content, dict) and content.get("kind") == "answer":
+            self.answered(content)
         if not isinstance(content, dict) or content.get("type") != "hello":
             return
         view, now = str(content.get("view")), time.monotonic()
