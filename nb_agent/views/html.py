@@ -16,7 +16,7 @@ from typing import Any, Final
 from nb_agent.deltas import rebuild
 from nb_agent.messages import PARTS
 from nb_agent.values import JSON
-from nb_agent.views import text as words
+from nb_agent.views import words
 
 __all__ = ["page"]
 

@@ -1,0 +1,190 @@
+"""JupyterLab in Chromium while a cell waits for a person: buttons, edits, faults, branches, interrupts and a reload."""
+
+import re
+import time
+
+import pytest
+from lab_server import Notebook, browser, lab
+from test_browser import problems, written
+
+TOOLS = """%load_ext nb_agent
+from pathlib import Path
+
+from nb_agent import tool
+from nb_agent.kit.files import file_tools
+from nb_agent.lessons.demo import make_folder
+
+make_folder(Path('files'))
+read_file, search_files, write_file = file_tools(Path('files'))[:3]
+gone = []
+
+
+@tool(tier="danger")
+def remove(path: str) -> str:
+    '''Remove a thing.
+
+    Args:
+        path: which one, e.g. lamp
+    '''
+    gone.append(path)
+    return f"{path} is gone"
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("asking")
+
+
+@pytest.fixture(scope="module")
+def base(root):
+    with lab(root) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def opened(chromium, base, root):
+    contexts = []
+
+    def make(name, *cells, **viewport):
+        context = chromium.new_context(viewport={"width": 1280, "height": 900, **viewport})
+        contexts.append(context)
+        notebook = Notebook(context, base, written(root, f"{name}.ipynb", TOOLS, *cells))
+        notebook.wait_until_idle()
+        notebook.run(0)
+        return notebook
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+def ask(notebook):
+    """The open question."""
+    panel = notebook.page.locator(".nba-ask").first
+    panel.wait_for(timeout=20_000)
+    return panel
+
+
+def say(notebook, label, title):
+    """Press a button of the question that says this."""
+    panel = notebook.page.locator(".nba-ask", has_text=title).first
+    panel.wait_for(timeout=20_000)
+    panel.get_by_role("button", name=label, exact=True).first.click()
+
+
+def printed(notebook, number):
+    notebook.run(number)
+    return notebook.cell(number).locator(".jp-OutputArea-output").last.text_content().strip()
+
+
+def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened):
+    cells = ["%%agent --new -o run\nRemove `lamp`."] * 3
+    notebook = opened("leave", *cells, "print(gone, run.tool_results[0].code)")
+    notebook.run(1, wait=False)
+    notebook.shot("asking-leave")
+    say(notebook, "Approve", "Let it run remove")
+    notebook.wait_until_idle()
+    assert printed(notebook, 4) == "['lamp'] None"
+
+    notebook.run(2, wait=False)
+    panel = ask(notebook)
+    panel.get_by_role("button", name="Edit").first.click()
+    panel.locator("textarea.nba-editor").fill('{"path": 4}')
+    panel.get_by_role("button", name="Approve", exact=True).click()
+    assert "path" in panel.locator(".nba-fault").text_content()
+    panel.locator("textarea.nba-editor").fill('{"path": "chair"}')
+    panel.get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_until_idle()
+    assert printed(notebook, 4) == "['lamp', 'chair'] None"
+
+    notebook.run(3, wait=False)
+    panel = ask(notebook)
+    panel.get_by_role("button", name=re.compile("Reject")).first.click()
+    panel.locator("textarea, input").last.fill("it is not yours")
+    panel.get_by_role("button", name="Reject", exact=True).click()
+    notebook.wait_until_idle()
+    assert printed(notebook, 4) == "['lamp', 'chair'] refused"
+    assert "it is not yours" in notebook.cell(3).locator(".jp-OutputArea").text_content()
+    notebook.shut_down()
+    assert problems(notebook) == []
+
+
+def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened):
+    from nb_agent.lessons.demo import PROMPT
+
+    notebook = opened("step", f"%%agent --step -o run\n{PROMPT}", "print(run.reason, len(run.branches), len(run.requests))")
+    notebook.run(1, wait=False)
+    say(notebook, "Next", "Request 1 is about to go out")
+    notebook.page.locator(".nba-ask", has_text="is about to run").first.wait_for(timeout=20_000)
+    notebook.shot("step-call")
+    panel = ask(notebook)
+    panel.get_by_role("button", name=re.compile("Inject")).first.click()
+    panel.locator("select").first.select_option("times_out")
+    panel.get_by_role("button", name="Inject", exact=True).click()
+    for title in ["search_files is about to run", "The result", "The result"]:
+        say(notebook, "Next", title)
+    notebook.page.locator(".nba-ask", has_text="Request 2 is about to go out").first.wait_for(timeout=20_000)
+    notebook.shot("step-fault")
+    panel = ask(notebook)
+    panel.get_by_role("button", name=re.compile("Go back")).first.click()
+    panel.locator("select").last.select_option(index=0)
+    panel.get_by_role("button", name="Go back, as a branch").click()
+    notebook.page.locator(".nba-ask", has_text="Request 1 is about to go out").first.wait_for(timeout=20_000)
+    notebook.shot("step-branch")
+    say(notebook, "Run on", "Request 1 is about to go out")
+    notebook.wait_until_idle()
+    assert printed(notebook, 2) == "stop 1 3"
+    notebook.shut_down()
+    assert problems(notebook) == []
+
+
+def test_the_stop_button_ends_a_wait_at_once_and_the_next_cell_runs(opened):
+    notebook = opened("interrupt", "%%agent --new -o run\nRemove `lamp`.", "print(run.reason)")
+    notebook.run(1, wait=False)
+    ask(notebook)
+    began = time.monotonic()
+    notebook.interrupt()
+    notebook.page.locator(".jp-OutputArea", has_text="Interrupted").first.wait_for(timeout=5_000)
+    assert time.monotonic() - began < 2.5
+    assert printed(notebook, 2) == "cancelled"
+    notebook.shut_down()
+
+
+def test_a_run_that_waits_between_cells_is_answered_by_buttons_and_by_words(opened):
+    notebook = opened("detach", "%%agent --detach -o run\nRemove `lamp`.", "%agent next", "print(gone, run.reason)")
+    notebook.run(1)
+    say(notebook, "Next", "Request 1 is about to go out")
+    notebook.page.locator(".nba-ask", has_text="Let it run remove").first.wait_for(timeout=20_000)
+    notebook.wait_until_idle()
+    say(notebook, "Approve", "Let it run remove")
+    notebook.page.locator(".nba-ask", has_text="The result").or_(
+        notebook.page.locator(".nba-ask", has_text="result")
+    ).first.wait_for(timeout=20_000)
+    notebook.shot("detached")
+    notebook.wait_until_idle()
+    notebook.run(2)
+    notebook.run(2)
+    assert printed(notebook, 3) == "['lamp'] stop"
+    notebook.shut_down()
+    assert problems(notebook) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_question_is_readable_in_both_themes_and_in_a_narrow_window(opened, theme):
+    notebook = opened(f"narrow-{theme}", "%%agent --step -o run\n移除台灯 lamp，谢谢。Remove the lamp 🪔.", width=700)
+    if theme == "dark":
+        notebook.use_dark()
+    notebook.run(1, wait=False)
+    panel = ask(notebook)
+    panel.scroll_into_view_if_needed()
+    notebook.shot(f"question-{theme}")
+    assert panel.get_by_role("button").count() > 3
+    notebook.interrupt()
+    notebook.shut_down()
