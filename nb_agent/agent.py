@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -144,6 +145,7 @@ class Agent:
         self.prices = prices
         self.settings: JSON = known(settings) | dict(extra_body or {})
         self.hub = Hub()
+        self._serving = ExitStack()
         self.last_run: Run | None = None
         self._key = None if api_key is None else Secret(api_key)
         self._history: tuple[Message, ...] = ()
@@ -164,32 +166,46 @@ class Agent:
         self._history = ()
         self._memory = compacting.Memory()
 
-    def mcp(
-        self,
-        name: str,
-        *,
-        command: Sequence[str] | None = None,
-        url: str | None = None,
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        start_limit: float = 20.0,
-        trusted: bool = False,
-    ) -> list[str]:
+    def mcp(self, name: str, **how: Any) -> list[str]:
         """Connect an MCP server, whose tools then belong to every run as ``NAME__TOOL``; their names are returned.
 
-        The connection is kept over cells until `close`. The server is a program (``command``; a leading ``python`` means the Python
-        that runs this) or an address (``url``).
+        The connection is kept over cells until `close`.
+
+        Args:
+            name: of the server.
+            how: ``command=[…]`` for a program (a leading ``python`` means the Python that runs this), or ``url=…`` for an address;
+                and what else `mcp.Hub.connect` takes: ``env``, ``headers``, ``era``, ``trusted``, limits in seconds.
 
         Raises:
-            ServerError: it does not start, or does not answer within ``start_limit`` seconds.
-            SettingError: the name or the command cannot work.
+            ServerError: it does not start, or does not answer in time.
+            SettingError: the name or the arguments cannot work.
         """
-        self.hub.connect(name, command=command, url=url, env=env, cwd=cwd, start_limit=start_limit, trusted=trusted)
+        self.hub.connect(name, **how)
         return [tool.name for tool in self.hub.tools() if tool.connection.name == name]
 
+    def serve(self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> str:
+        """Serve its tools over MCP (Streamable HTTP) to other programs, with its policy and its masks, until `close`; the address.
+
+        Whoever calls has nobody to ask: calls that need leave are refused.
+
+        Args:
+            host: where it listens; another one than this machine's own needs a token.
+            port: 0 for any that is free.
+            token: that clients have to send.
+
+        Raises:
+            SettingError: it cannot be served there.
+        """
+        from nb_agent.mcp import serving  # noqa: PLC0415  the web server comes with it
+
+        served = serving.Served(self.toolbox(), policy=self.policy, masks=self.masks.with_secrets(self._secrets()))
+        address: str = self._serving.enter_context(serving.serving_http(served, host=host, port=port, token=token))
+        return address
+
     def close(self) -> None:
-        """End the connections to MCP servers."""
+        """End the connections to MCP servers, and what it serves itself."""
         self.hub.close_all()
+        self._serving.close()
 
     def toolbox(self) -> Toolbox:
         """All its tools: functions first, then those that MCP servers offer now.

@@ -85,6 +85,15 @@ class _Run:
     told: set[str] = field(default_factory=set)  # notices, each once in a run
     refusals: list[ProviderError] = field(default_factory=list)  # of requests that were too long, since the last reply
 
+    def ended(self, begun: Sequence[Event]) -> Generator[Event, Answer, Ending]:
+        """All rounds; one that asks to go on with an answer that fills the window already is the last."""
+        try:
+            return (yield from self.rounds(begun))
+        except ProviderError as error:
+            if error.kind == "context_length" and self.turns.continuing:
+                return "length"
+            raise
+
     def rounds(self, begun: Sequence[Event]) -> Generator[Event, Answer, Ending]:
         """All rounds, after those that the run has ``begun`` with."""
         yield from begun
@@ -286,7 +295,7 @@ def run(  # noqa: PLR0913  each is a part of the world outside that a test has a
     try:
         if not begun:
             yield RunStarted(asked.text, target.model, target.wire, target.mock, target.window, tuple(history))
-        reason = yield from this.rounds(begun)
+        reason = yield from this.ended(begun)
     except TimeIsUpError:
         reason = "time_limit"
     except _StoppedError as told:

@@ -20,7 +20,7 @@ from traitlets import Bool, Float, Int, TraitError, Unicode
 from traitlets.config import Configurable
 
 import nb_agent
-from nb_agent import mock, options, step_words
+from nb_agent import mcp_words, mock, options, step_words
 from nb_agent.errors import SettingError
 from nb_agent.guards.policy import Policy
 from nb_agent.tools import pictures
@@ -215,19 +215,11 @@ class AgentMagics(Magics):
         return f"{options.PARSER.format_help()}\n{words}\n\nWhat holds for all cells: %config NbAgent"
 
     def mcp(self, rest: str) -> str:
-        """MCP servers: add NAME [--trust] -- COMMAND…, list, remove NAME."""
-        words = options.split(rest, "%agent mcp")
-        match words:
-            case ["add", name, "--", _, *_] | ["add", name, "--trust", "--", _, *_]:
-                trusted, command = words[2] == "--trust", words[words.index("--") + 1 :]
-                return f"{name}: {', '.join(self.agent.mcp(name, command=command, trusted=trusted)) or 'no tools'}"
-            case ["remove", name]:
-                self.agent.hub.close(name)
-                return f"{name}: closed"
-            case [] | ["list"]:
-                lines = [f"{name}: {connection}" for name, connection in self.agent.hub.connections.items()]
-                return "\n".join(lines) or "no MCP servers; add one with %agent mcp add NAME -- COMMAND"
-        raise SettingError(f"%agent mcp cannot read {rest!r}; write: add NAME [--trust] -- COMMAND…, list, or remove NAME")
+        """MCP servers: add, config, list, doctor, remove; alone it lists them."""
+        word, *words = options.split(rest, "%agent mcp") or ["list"]
+        if word not in mcp_words.WORDS:
+            raise SettingError(f"%agent mcp knows no {word!r}; it knows {', '.join(mcp_words.WORDS)}")
+        return mcp_words.WORDS[word](self.agent, words)
 
 
 _Action = Callable[[AgentMagics, str], str]
@@ -243,7 +235,7 @@ _WORDS: Final[dict[str, tuple[_Action, str]]] = {
 }
 
 
-_COMPLETE: Final = options.completer({"": (*_WORDS, *step_words.WORDS), "mcp": ("add", "list", "remove")})
+_COMPLETE: Final = options.completer({"": (*_WORDS, *step_words.WORDS), "mcp": tuple(mcp_words.WORDS)})
 
 
 def found_tools(namespace: dict[str, Any]) -> list[Tool]:

@@ -14,18 +14,19 @@ from nb_agent import mock, providers
 from nb_agent.adapters import WIRES
 from nb_agent.errors import SettingError
 
-__all__ = ["PARSER", "completer", "read", "split"]
+__all__ = ["PARSER", "Parser", "completer", "read", "split"]
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, and never ends the kernel."""
 
     def error(self, message: str) -> NoReturn:
-        raise SettingError(f"%%agent: {message}; see %agent help")
+        """What argparse calls with what is wrong."""
+        raise SettingError(f"{self.prog.replace('%%%%', '%%')}: {message}; see %agent help")
 
 
-def _options() -> _Parser:
-    parser = _Parser(prog="%%agent", add_help=False, allow_abbrev=False, usage="%%%%agent [options]\nwhat the model should do")
+def _options() -> Parser:
+    parser = Parser(prog="%%agent", add_help=False, allow_abbrev=False, usage="%%%%agent [options]\nwhat the model should do")
     add = parser.add_argument
     add("-m", "--model", help="'mock', 'openai:NAME' and the like, or a bare name with --base-url")
     add("--base-url", help="address of an OpenAI-compatible server")

@@ -27,7 +27,7 @@ LAYERS = [
     ["steps"],
     ["agent"],
     ["comparison", "clinic", "advising"],
-    ["options", "step_words"],
+    ["options", "step_words", "mcp_words"],
     ["magic", "lessons"],
     ["cli"],
 ]

@@ -368,3 +368,12 @@ def test_a_message_of_the_history_is_the_same_object_in_every_request():
     go(server)
     first, second = (request.body["messages"] for request in server.requests)
     assert first[0] is second[0]
+
+
+def test_an_answer_that_fills_the_window_ends_as_cut_off_and_keeps_its_text():
+    from nb_agent import Agent
+
+    agent = Agent("mock:window=30")
+    run = agent.run("hello", view=False)
+    assert (run.reason, run.text) == ("length", run.replies[0].message.text)
+    assert [message.role for message in agent.history] == ["user", "assistant"]

@@ -1,6 +1,7 @@
 """The magics in a shell without a kernel, as in a terminal: options, tools, completion, configuration."""
 
 import io
+import json
 import re
 
 import pytest
@@ -188,7 +189,7 @@ def test_the_line_magic_tells_what_there_is(shell, capsys):
     ("line", "says"),
     [
         ("dance", r"%agent knows no 'dance'; it knows status, tools"),
-        ("mcp add x", r"cannot read 'add x'; write: add NAME \[--trust\] -- COMMAND"),
+        ("mcp add x", r"an MCP server needs exactly one of command"),
     ],
 )
 def test_a_word_that_the_line_magic_does_not_know_is_named(line, says, shell):
@@ -276,3 +277,65 @@ def test_words_for_a_run_that_waits_say_that_there_is_none(shell):
 def test_a_cell_is_stepped_or_detached_and_not_both(shell):
     with pytest.raises(SettingError, match="not allowed with"):
         options.read("--step --detach")
+
+
+# ------------------------------------------------------------------------------------------------------- MCP servers
+
+SERVER = "python -m nb_agent.mcp.lesson_server --dir ."
+
+
+def test_servers_are_added_listed_diagnosed_and_removed_by_words(shell, capsys):
+    cell(shell, f"%agent mcp add people --trust --era legacy -- {SERVER}")
+    assert "people__find_users" in capsys.readouterr().out
+    cell(shell, "%agent mcp list")
+    assert "people: " in capsys.readouterr().out
+    cell(shell, "%agent mcp doctor people")
+    assert "the server starts by itself" in capsys.readouterr().out.lower()
+    cell(shell, "%agent mcp remove people")
+    cell(shell, "%agent mcp")
+    assert "no MCP servers" in capsys.readouterr().out
+
+
+def test_a_configuration_file_adds_its_servers_and_says_which_could_not_start(shell, capsys, tmp_path):
+    command, *args = SERVER.split()
+    servers = {"people": {"command": command, "args": args}, "nothing": {"command": "no-such-program-anywhere"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    cell(shell, f"%agent mcp config {tmp_path / 'mcp.json'}")
+    told = capsys.readouterr().out
+    assert "no-such-program-anywhere" in told
+    assert "people: " in told
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("mcp dance", "knows no 'dance'; it knows add, config, list"),
+        ("mcp doctor nobody", "takes the name of a server; there are: none"),
+        ("mcp add x --era old -- y", "invalid choice: 'old'"),
+        ("mcp add x --url http://127.0.0.1:9 --header oops", "write NAME=VALUE, not 'oops'"),
+        ("mcp config", "takes the path of one file"),
+        ("mcp config /no/such/file.json", "no/such/file"),
+    ],
+)
+def test_words_about_servers_that_mean_nothing_say_what_would(shell, line, says):
+    with pytest.raises(SettingError, match=says):
+        cell(shell, f"%agent {line}")
+
+
+def test_an_agent_serves_its_tools_until_it_is_closed():
+    @nb_agent.tool(tier="read")
+    def double(number: int) -> int:
+        """Twice a number.
+
+        Args:
+            number: which one, e.g. 3
+        """
+        return number * 2
+
+    served, client = Agent(tools=[double]), Agent()
+    try:
+        client.mcp("other", url=served.serve(), trusted=True)
+        assert client.run("Double 21, please.", tools="other", view=False).tool_results[0].text == "42"
+    finally:
+        client.close()
+        served.close()

@@ -29,7 +29,7 @@ def test_rounds_are_told_in_their_order_with_their_tokens():
         *("Round 1", "Request 1", "Reply 1", "Call read_file", "Call search_files"),
         *("Round 2", "Request 2", "Reply 2", "Call write_file", "Round 3", "Request 3", "Reply 3", "Ended"),
     ]
-    assert "594 tokens counted · 600 reported · difference +6" in told[-3]
+    assert "594 tokens counted · 600 reported · difference +6 (template)" in told[-3]
     assert told[-1] == "Ended: stop, the model gave its final answer · 3 rounds · in 1,234 · out 243 tokens · 1.64 s"
 
 

@@ -69,7 +69,7 @@ def page(state: JSON) -> str:
     parts += [f"<h4>Prompt</h4>{_pre(state['prompt'])}" if state["prompt"] else ""]
     said = words.answer(state)
     title = "Answer" if said and state["rounds"][-1]["reply"] else "Answer, not whole"
-    parts += [f"<h4>{title}</h4>{_pre(said)}" if said else "", _token_table(state)]
+    parts += [f"<h4>{title}</h4>{_pre(said)}" if said else "", _left(state["branches"]), _token_table(state)]
     body: JSON = {}
     for place, entry in enumerate(state["rounds"]):
         body = rebuild(body, entry["request"]["change"])
@@ -124,8 +124,14 @@ def _head(state: JSON) -> str:
     return "".join(lines)
 
 
+def _left(branches: list[JSON]) -> str:
+    each = [words.left(branch) for branch in branches]
+    return f"<h4>Lines of this run that were left</h4>{_list(each)}" if each else ""
+
+
 def _token_table(state: JSON) -> str:
-    counted = [(entry, entry["request"]["tokens"]) for entry in state["rounds"] if entry["request"]["tokens"]]
+    shown = [entry for entry in state["rounds"] if not entry.get("brief")]
+    counted = [(entry, entry["request"]["tokens"]) for entry in shown if entry["request"]["tokens"]]
     if not counted:
         return ""
     used = [part for part in PARTS if any(tokens["parts"].get(part) for _, tokens in counted)]
@@ -150,10 +156,12 @@ def _token_table(state: JSON) -> str:
 
 
 def _token_row(entry: JSON, tokens: JSON, used: list[str]) -> str:
-    reply = entry["reply"] or {"usage": None, "seconds": None}
+    reply = entry["reply"] or {"usage": None, "seconds": None, "explained": None}
     numbers = [words.figure(tokens["parts"].get(part, 0)) for part in used]
     reported = words.read(reply["usage"])
-    more = f" ({reported - tokens['total']:+,})" if reported is not None and reported != tokens["total"] else ""
+    more = ""
+    if reported is not None and reported != tokens["total"]:
+        more = f" ({_text(words.difference(reported - tokens['total'], reply, 'input'))})"
     numbers += [
         f"<b>{tokens['total']:,}</b>",
         words.figure(reported) + more,
@@ -176,9 +184,15 @@ def _bar(number: int, tokens: JSON, used: list[str], most: int) -> str:
 
 def _round(state: JSON, place: int, body: JSON) -> str:
     entry = state["rounds"][place]
+    if entry.get("brief"):  # see `saved`
+        return f"<p>{_text(words.brief(entry))}</p>"
     reply = entry["reply"]
     purpose = f", for a {_text(entry['purpose'])}" if entry["purpose"] else ""
-    parts = [f"<h4>Round {entry['number']}{purpose}</h4>", _list([words.compacted(cut) for cut in entry["compacted"]])]
+    parts = [
+        f"<h4>Round {entry['number']}{purpose}</h4>",
+        _budget(entry["request"]),
+        _list([words.compacted(cut) for cut in entry["compacted"]]),
+    ]
     parts.append(_request(state, place, body))
     parts.append(_list([words.waited(retry) for retry in entry["retries"]]))
     if reply:
@@ -189,6 +203,10 @@ def _round(state: JSON, place: int, body: JSON) -> str:
             _fold(f"<b>Reply {entry['number']}</b> {state_now}", *_said(entry["live"]), *_begun(entry["live"]), opened=True)
         )
     return "".join([*parts, *(_call(call) for call in entry["calls"])])
+
+
+def _budget(request: JSON) -> str:
+    return f"<p>{_text(request['budget']['words'])}</p>" if request["budget"] else ""
 
 
 def _request(state: JSON, place: int, body: JSON) -> str:
@@ -227,10 +245,9 @@ def _begun(live: JSON) -> list[str]:
 
 def _reply(number: int, reply: JSON) -> str:
     raw = f" (on the wire: {_code(reply['raw_finish'])})" if reply["raw_finish"] not in (None, reply["finish"]) else ""
-    out = words.written(reply["usage"])
     first = f"first piece after {words.seconds(reply['first'])}" if reply["first"] is not None else ""
     facts = [_code(reply["finish"]) + raw, words.seconds(reply["seconds"]), first]
-    facts.append("" if out is None else f"{words.plural(out, 'token')} written")
+    facts.append(_text(words.output(reply)))
     usage = {key: value for key, value in (reply["usage"] or {}).items() if value is not None}
     reported = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in usage.items()) or "nothing"
     spent = f"<p>Tokens as the provider reported them: {reported}</p>"
@@ -247,8 +264,12 @@ def _call(call: JSON) -> str:
         f"<b>Call</b> {_code(words.signature(call['name'], call['arguments']))} {_joined(outcome, words.seconds(call['seconds']))}"
     )
     steps = "".join(f"<li>{_SIGNS[step['state']]} {_step(step)}</li>" for step in call["steps"])
-    inside = [f"<ol>{steps}</ol>" if steps else "", f"<p>Arguments, as the model wrote them ({_code(call['name'])}):</p>"]
-    inside.append(_pre(call["arguments"]))
+    by = "as the model wrote them" if call["asked"] is None else "as a person changed them"
+    inside = [f"<ol>{steps}</ol>" if steps else "", f"<p>Arguments, {by} ({_code(call['name'])}):</p>", _pre(call["arguments"])]
+    if call["asked"] is not None:
+        inside.append(f"<p>What the model had asked for:</p>{_pre(call['asked'])}")
+    if call["given"] is not None:
+        inside.append(f"<p>What the tool gave, before a person changed it:</p>{_pre(call['given']['text'])}")
     if result:
         inside += ["<p>Result, as the model reads it:</p>", _pre(result["text"]) if result["text"] else ""]
         inside += [_picture(image) for image in result["images"]]

@@ -14,10 +14,13 @@ from nb_agent.views.words import (
     NEXT,
     WORDS,
     answer,
+    brief,
     compacted,
     compared,
     fault,
     figure,
+    left,
+    output,
     percent,
     plural,
     read,
@@ -29,11 +32,12 @@ from nb_agent.views.words import (
     written,
 )
 
-__all__ = ["NEXT", "WORDS", "answer", "compacted", "compared", "fault", "figure", "percent", "plural", "read", "seconds", "signature"]
-__all__ += ["text", "totals", "visible", "waited", "written"]
+__all__ = ["NEXT", "WORDS", "answer", "compacted", "compared", "fault", "figure", "percent", "plural", "read", "seconds"]
+__all__ += ["signature", "text", "totals", "visible", "waited", "written"]
 
 #: Characters of an argument text, a result or a thought before it is cut.
 MOST: Final = 2_000
+
 
 def text(state: JSON) -> str:
     """The whole run as text.
@@ -49,10 +53,13 @@ def text(state: JSON) -> str:
         lines += _round(entry, last=entry is state["rounds"][-1], ended=bool(state["ending"]))
     if said := answer(state):
         lines += ["Answer" if state["rounds"][-1]["reply"] else "Answer, not whole", *_block(said, most=None)]
+    lines += [line for branch in state["branches"] for line in _block(f"Left: {left(branch)}")]
     return visible("\n".join([*lines, *_ending(state)]))
 
 
 def _round(entry: JSON, *, last: bool, ended: bool) -> list[str]:
+    if entry.get("brief"):  # see `saved`
+        return [" ".join(brief(entry).split())]
     request, number = entry["request"], entry["number"]
     head = [f"POST {request['path']}", plural(request["bytes"], "byte"), compared(entry)]
     purpose = f", for a {entry['purpose']}" if entry["purpose"] else ""
@@ -78,9 +85,8 @@ def _finish(entry: JSON, *, ended: bool) -> str:
     reply = entry["reply"]
     if not reply:
         return "cut off" if ended else "coming"
-    out = written(reply["usage"])
     raw = f" ({reply['raw_finish']})" if reply["raw_finish"] not in (None, reply["finish"]) else ""
-    said = [reply["finish"] + raw, seconds(reply["seconds"]), "" if out is None else f"{plural(out, 'token')} written"]
+    said = [reply["finish"] + raw, seconds(reply["seconds"]), output(reply)]
     return " · ".join(part for part in said if part)
 
 
@@ -90,6 +96,10 @@ def _call(call: JSON) -> list[str]:
     lines = [f"    Call {line}: {' · '.join(part for part in (state, seconds(call['seconds'])) if part)}"]
     if "… " in line or line.endswith("…)"):
         lines += _block(call["arguments"], 2, mark="arguments: ")
+    if call["asked"] is not None:
+        lines += _block(call["asked"] or "nothing", 2, mark="asked for by the model: ")
+    if call["given"] is not None:
+        lines += _block(call["given"]["text"] or "nothing", 2, mark="given by the tool: ")
     if result:
         lines += _block(result["text"], 2, mark="result: ")
         lines += [f"        picture: {image['media_type']}" for image in result["images"]]

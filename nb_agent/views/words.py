@@ -6,7 +6,6 @@ It formats and decides nothing; the state is that of `fold`. The inspector has t
 from __future__ import annotations
 
 import json
-import re
 from typing import Final
 
 from nb_agent.values import JSON
@@ -15,18 +14,24 @@ __all__ = [
     "NEXT",
     "WORDS",
     "answer",
+    "brief",
     "compacted",
     "compared",
+    "difference",
     "fault",
     "figure",
+    "left",
+    "output",
     "percent",
     "plural",
     "read",
     "seconds",
     "signature",
-    "text",
+    "totals",
+    "visible",
+    "waited",
+    "written",
 ]
-__all__ += ["totals", "visible", "waited", "written"]
 
 #: How the parts of a request (`nb_agent.messages.PARTS`) are called. inspector.js has the same words.
 WORDS: Final[dict[str, str]] = {
@@ -57,9 +62,12 @@ NEXT: Final[dict[str, str]] = {
 }
 
 # Characters that would move a terminal's cursor, colour it, or turn the reading direction round: shown, not obeyed.
-_CONTROLS: Final = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
-_CONTROLS_TOO: Final = dict.fromkeys(range(0x80, 0xA0), 0xFFFD) | {0x202D: "⟨U+202D⟩", 0x202E: "⟨U+202E⟩"}
-_SHOWN: Final = str.maketrans({**_CONTROLS, **_CONTROLS_TOO})
+_CONTROLS: Final[dict[int, str | int]] = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROLS_TOO: Final[dict[int, str | int]] = dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_TURNING: Final[dict[int, str | int]] = {
+    code: f"⟨U+{code:X}⟩" for code in (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
+_SHOWN: Final = str.maketrans({**_CONTROLS, **_CONTROLS_TOO, **_TURNING})
 
 # ------------------------------------------------------------------------------------------------------- words and numbers
 
@@ -157,8 +165,51 @@ def compared(entry: JSON) -> str:
     elif reply:
         said.append("none reported")
     if tokens and reported is not None and reported != tokens["total"]:
-        said.append(f"difference {reported - tokens['total']:+,}")
+        said.append(f"difference {difference(reported - tokens['total'], reply, 'input')}")
     return " · ".join(said)
+
+
+def difference(number: int, reply: JSON, side: str) -> str:
+    """What was reported beyond what was counted, with the names that are known for it.
+
+    >>> difference(6, {"explained": {"input": {"differences": {"template": 6}}}}, "input")
+    '+6 (template)'
+    >>> difference(62, {"explained": {"output": {"differences": {"hidden reasoning": 64, "template": -2}}}}, "output")
+    '+62 (hidden reasoning +64, template -2)'
+    """
+    names = reply["explained"][side]["differences"] if reply["explained"] else {}
+    each = [name if len(names) == 1 else f"{name} {tokens:+,}" for name, tokens in names.items()]
+    return f"{number:+,} ({', '.join(each)})" if each else f"{number:+,}"
+
+
+def output(reply: JSON) -> str:
+    """What a reply cost: tokens as reported, and how far they are from those that were counted in it."""
+    number = written(reply["usage"])
+    if number is None:
+        return ""
+    counted = reply["explained"]["output"] if reply["explained"] else {"counted": number}
+    more = number - counted["counted"]
+    apart = f", {counted['counted']:,} counted, difference {difference(more, reply, 'output')}" if more else ""
+    return f"{plural(number, 'token')} written{apart}"
+
+
+def brief(entry: JSON) -> str:
+    """One line for a round that is not shown: its calls and its tokens.
+
+    >>> brief({"number": 7, "request": {"tokens": None}, "reply": None, "calls": [{"name": "add", "steps": [], "result": None}]})
+    'Round 7, not shown here: add'
+    """
+    calls = ", ".join(f"{call['name'][:40]}{' ✗' if fault(call) else ''}" for call in entry["calls"])
+    calls = calls if len(calls) <= 160 else f"{calls[:160]}…"
+    out = written(entry["reply"]["usage"]) if entry["reply"] else None
+    said = [calls, compared(entry), "" if out is None else f"{plural(out, 'token')} written"]
+    return f"Round {entry['number']}, not shown here: {' · '.join(part for part in said if part)}"
+
+
+def left(branch: JSON) -> str:
+    """One line for a line of the run that was left for another one."""
+    ending = (branch["state"]["ending"] or {}).get("reason", "not ended")
+    return f"{branch['label']}: {totals(branch['state'])} · {ending}"
 
 
 def totals(state: JSON) -> str:

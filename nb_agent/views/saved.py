@@ -1,0 +1,157 @@
+"""What is saved of a run in a notebook: its state as JSON, and beside it HTML, Markdown and text for places without the extension.
+
+The JSON opens as the inspector (`labextension`). It holds everything, so the other forms may say less: a request stands in the
+state once, but a tool's result stands there twice (as the result and in the next request), and in each of the other forms again.
+What is saved is therefore held to a size in proportion to the run: a long run's JSON is packed (gzip in base64, where what stands
+there twice costs almost nothing), the other forms cut long values, and at last show the rounds of the middle as one line each.
+What is cut is said, with its size. `fold` decides what is shown; this module decides only how much of it is repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from nb_agent.values import JSON, dumps
+from nb_agent.views import html, markdown, text, words
+
+__all__ = ["MIME", "opened", "saved"]
+
+#: The type of a saved run. Its version is that of the state.
+MIME: Final = "application/vnd.nb-agent.run+json"
+
+#: A saved notebook may have this many bytes for each new byte that went over the wire, and this many for a run of nothing. The
+#: promise is 1.2 and 50,000; the rest is for the cell itself.
+_RATE: Final = 1.17
+_BASE: Final = 46_000
+
+#: How much the forms beside the JSON show: characters of a value, and how many rounds at each end. The first that fits is taken.
+_LEVELS: Final = ((20_000, None), (2_000, None), (400, None), (400, 20), (400, 5), (200, 1))
+
+#: Their shares of the room that is left: HTML first, which most places show.
+_FORMS: Final[dict[str, tuple[Callable[[JSON], str], float]]] = {
+    "text/html": (html.page, 0.6),
+    "text/markdown": (markdown.markdown, 0.6),
+    "text/plain": (text.text, 1.0),
+}
+
+
+def saved(state: JSON) -> dict[str, Any]:
+    """The MIME bundle of a run that has ended; `MIME` in it is the state itself, or its packed form (see `opened`).
+
+    Args:
+        state: as `nb_agent.views.fold.Fold` keeps it. It is not changed.
+    """
+    room = _RATE * _new_bytes(state) + _BASE
+    bundle: dict[str, Any] = {MIME: _stored(state, room)}
+    room -= _size(bundle[MIME])
+    for kind, (form, share) in _FORMS.items():
+        bundle[kind] = _fitting(state, form, room * share)
+        room -= _size(bundle[kind])
+    return bundle
+
+
+def opened(stored: JSON) -> JSON:
+    """The state from its saved form.
+
+    Raises:
+        OSError, ValueError: it is not what `saved` made.
+    """
+    state: JSON = json.loads(gzip.decompress(base64.b64decode(stored["gzip"], validate=True))) if "gzip" in stored else stored
+    branches = []
+    for branch in state["branches"]:
+        rounds = [*state["rounds"][: branch.get("kept", 0)], *branch["state"]["rounds"]]
+        named = {key: value for key, value in branch.items() if key != "kept"}
+        branches.append(named | {"state": branch["state"] | {"rounds": rounds}})
+    return state | {"branches": branches}
+
+
+# ------------------------------------------------------------------------------------------------------- the JSON
+
+
+def _stored(state: JSON, room: float) -> JSON:
+    """The state where it takes less than half of the room; else packed, without the streams where it is too large with them."""
+    asked_nothing = {**state, "question": None, "branches": [_branch(branch, state["rounds"]) for branch in state["branches"]]}
+    plain = dumps(asked_nothing)
+    if len(plain) < room / 2 and _size(asked_nothing) < room / 2:
+        return asked_nothing
+    packed = _packed(plain)
+    found = packed if len(packed) < room * 0.6 else _packed(dumps(_without_streams(asked_nothing)))
+    return {"version": state["version"], "gzip": found}
+
+
+def _packed(plain: str) -> str:
+    return base64.b64encode(gzip.compress(plain.encode(), mtime=0)).decode()  # no time in it: the same run, the same bytes
+
+
+def _branch(branch: JSON, rounds: list[JSON]) -> JSON:
+    """A branch without the rounds at its start that the run has too."""
+    own = branch["state"]["rounds"]
+    kept = next((place for place, (a, b) in enumerate(zip(own, rounds, strict=False)) if a != b), min(len(own), len(rounds)))
+    return {**branch, "kept": kept, "state": branch["state"] | {"rounds": own[kept:]}}
+
+
+def _without_streams(state: JSON) -> JSON:
+    rounds = [entry | {"reply": entry["reply"] and entry["reply"] | {"stream": []}} for entry in state["rounds"]]
+    branches = [branch | {"state": _without_streams(branch["state"])} for branch in state["branches"]]
+    return state | {"rounds": rounds, "branches": branches}
+
+
+# ------------------------------------------------------------------------------------------------------- the other forms
+
+
+def _fitting(state: JSON, form: Callable[[JSON], str], room: float) -> str:
+    shown = ""
+    for most, ends in _LEVELS:
+        shown = form(_shortened(state, most, ends))
+        if _size(shown) <= room:
+            break
+    return shown
+
+
+def _shortened(state: JSON, most: int, ends: int | None) -> JSON:
+    """The same run with long texts cut, and with a mark at the rounds that get one line."""
+    number = len(state["rounds"])
+    rounds = [
+        entry | {"brief": True} if ends is not None and ends <= place < number - ends else _cut(entry, most)
+        for place, entry in enumerate(state["rounds"])
+    ]
+    said = max(most, 4_000)  # what was asked and what was answered are what a reader wants first
+    ending = state["ending"] and _cut(state["ending"], most) | {"text": _cut(words.answer(state), said)}
+    return state | {"prompt": _cut(state["prompt"], said), "rounds": rounds, "ending": ending}
+
+
+def _cut(value: Any, most: int, key: str = "") -> Any:
+    """A JSON value with the end of each long text left out and its length said. The bytes of pictures stay: half is none."""
+    if isinstance(value, str):
+        if len(value) <= most or key == "data":
+            return value
+        return f"{value[:most]}\n… {len(value):,} characters in all, {len(value) - most:,} not shown here …"
+    if isinstance(value, dict):
+        return {name: _cut(part, most, name) for name, part in value.items()}
+    return [_cut(part, most) for part in value] if isinstance(value, list) else value
+
+
+# ------------------------------------------------------------------------------------------------------- sizes
+
+
+def _new_bytes(state: JSON) -> int:
+    """What was new on the wire, as the state knows it; pictures that a tool showed count too, for the JSON and for the HTML."""
+    rounds = [
+        *state["rounds"],
+        *(entry for branch in state["branches"] for entry in _branch(branch, state["rounds"])["state"]["rounds"]),
+    ]
+    sent = sum(len(dumps(entry["request"]["change"].get("new", {})).encode()) for entry in rounds)
+    came = sum(len(dumps(entry["reply"]["body"]).encode()) for entry in rounds if entry["reply"])
+    calls = [call for entry in rounds for call in entry["calls"]]
+    images = [image for call in calls for image in [*call["pictures"], *((call["result"] or {}).get("images") or [])]]
+    return sent + came + 2 * sum(len(image["data"] or "") for image in images)
+
+
+def _size(value: Any) -> int:
+    """Bytes in a notebook's file, where texts are lists of lines and JSON has a line for each value, all of it indented."""
+    written = json.dumps(value.splitlines(keepends=True) if isinstance(value, str) else value, ensure_ascii=False, indent=1)
+    return len(written.encode()) + 6 * (written.count("\n") + 1)
