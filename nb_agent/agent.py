@@ -9,55 +9,32 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from nb_agent import compaction as compacting
 from nb_agent import loop, providers
 from nb_agent.assembly import Assembled, Wishes, assembled
-from nb_agent.errors import SettingError
 from nb_agent.events import Answer, Event, RunEnded
 from nb_agent.guards.masking import Masks, secrets_of
 from nb_agent.guards.policy import Policy, PolicyLike
 from nb_agent.history import Finding, check
 from nb_agent.mcp import Hub
-from nb_agent.messages import Image, Message, Text
+from nb_agent.messages import Message
 from nb_agent.pricing import Prices
 from nb_agent.run import Branch, Run
 from nb_agent.settings import SETTINGS, known
 from nb_agent.stepping import Mode
 from nb_agent.steps import Steps
-from nb_agent.tools.pictures import image
 from nb_agent.tools.sets import Route, ToolSets
 from nb_agent.tools.toolbox import AnyTool, Toolbox
 from nb_agent.transport import SHORTEST_KEY, Secret
 from nb_agent.values import JSON
 from nb_agent.views import notebook
 from nb_agent.views.asking import Ask, Person
+from nb_agent.wishes import AS_SET, Compaction, Tools, Wished, first, said_of
 
 __all__ = ["SETTINGS", "Agent"]
-
-#: What is sent of a conversation that does not fit: names of strategies or functions (see `compaction`), ``None`` for all of it.
-Compaction: TypeAlias = str | compacting.Strategy | Sequence[str | compacting.Strategy] | None
-#: Tools, or functions that are made into tools.
-Tools: TypeAlias = Iterable[AnyTool | Callable[..., Any]]
-
-_AS_SET: Final = ("as the agent is set",)  # None means off
-
-
-@dataclass(frozen=True, slots=True)
-class _Wished:
-    """What is wished for one run; ``None`` is as the agent is set."""
-
-    tools: Tools | str | None = None
-    stream: bool | None = None
-    max_rounds: int | None = None
-    time_limit: float | None = None
-    policy: PolicyLike = None
-    compaction: Compaction = _AS_SET
-    token_limit: int | None = None
-    cost_limit: float | None = None
-    answer: Callable[[Event], Answer] = lambda _: None
 
 
 class Agent:
@@ -228,7 +205,7 @@ class Agent:
     def check(self, prompt: str | Sequence[Any] = "…") -> tuple[Finding, ...]:
         """What the provider would refuse of the conversation with this prompt, and what would be mended (see `history.check`)."""
         target, _ = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
-        return check((*self.history, _said(prompt)), target.wire, model=target.model)
+        return check((*self.history, said_of(prompt)), target.wire, model=target.model)
 
     def _offered(self, tools: Tools | str | None, prompt: Message) -> Toolbox:
         """The tools of one run: those that were named, else those that the route chooses, else all."""
@@ -248,7 +225,7 @@ class Agent:
         max_rounds: int | None = None,
         time_limit: float | None = None,
         policy: PolicyLike = None,
-        compaction: Compaction = _AS_SET,
+        compaction: Compaction = AS_SET,
         token_limit: int | None = None,
         cost_limit: float | None = None,
         view: bool = True,
@@ -281,10 +258,10 @@ class Agent:
             ProviderError: the model server failed; `last_run` holds what had come.
             KeyboardInterrupt: it was interrupted; `last_run` holds what had come, and the next run goes on from there.
         """
-        wished = _Wished(tools, stream, max_rounds, time_limit, policy, compaction, token_limit, cost_limit, answer)
+        wished = Wished(tools, stream, max_rounds, time_limit, policy, compaction, token_limit, cost_limit, answer)
         mode: Mode = "step" if step else "run_on"
-        line = self._assembled(_said(prompt), wished, mode)
-        return self._pulled(line, _said(prompt), wished, view=view, on_event=on_event)
+        line = self._assembled(said_of(prompt), wished, mode)
+        return self._pulled(line, said_of(prompt), wished, view=view, on_event=on_event)
 
     def step(self, prompt: str | Sequence[Any], *, view: bool = True, **wishes: Any) -> Steps:
         """A run that stops before each request, before each call and after each result, and goes on when it is told.
@@ -299,8 +276,8 @@ class Agent:
         Raises:
             SettingError: as `run`.
         """
-        said = _said(prompt)
-        wished = _Wished(**wishes)
+        said = said_of(prompt)
+        wished = Wished(**wishes)
         return Steps(functools.partial(self._assembled, said, wished, "step"), self._remember, view=view)
 
     def branch(self, run: Run, number: int, *, calls: bool = False, step: bool = False, view: bool = True, **wishes: Any) -> Run:
@@ -320,26 +297,26 @@ class Agent:
         Raises:
             SettingError: the run has no such round.
         """
-        said, wished = run.prompt, _Wished(**wishes)
+        said, wished = run.prompt, Wished(**wishes)
         line = self._assembled(said, wished, "step" if step else "run_on", Branch(number, run, calls=calls))
         return self._pulled(line, said, wished, view=view)
 
-    def _assembled(self, said: Message, wished: _Wished, mode: Mode, left: Branch | None = None) -> Assembled:
+    def _assembled(self, said: Message, wished: Wished, mode: Mode, left: Branch | None = None) -> Assembled:
         """A run of these wishes, ready to be pulled; with ``left``, one that goes on from a round of another run."""
         target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
         wishes = Wishes(
             toolbox=self._offered(wished.tools, said),
             settings=self.settings,
-            stream=_first(wished.stream, self.stream),
-            limits=loop.Limits(_first(wished.max_rounds, self.max_rounds), _first(wished.time_limit, self.time_limit)),
+            stream=first(wished.stream, self.stream),
+            limits=loop.Limits(first(wished.max_rounds, self.max_rounds), first(wished.time_limit, self.time_limit)),
             policy=self.policy if wished.policy is None else Policy.of(wished.policy),
             masks=self.masks.with_secrets(self._secrets()),
-            compaction=self.compaction if wished.compaction is _AS_SET else wished.compaction,
+            compaction=self.compaction if wished.compaction is AS_SET else wished.compaction,
             memory=self._memory,
             tool_time_limit=self.tool_time_limit,
             max_parallel=self.max_parallel,
-            token_limit=_first(wished.token_limit, self.token_limit),
-            cost_limit=_first(wished.cost_limit, self.cost_limit),
+            token_limit=first(wished.token_limit, self.token_limit),
+            cost_limit=first(wished.cost_limit, self.cost_limit),
             prices=self.prices,
             answer=wished.answer,
             mode=mode,
@@ -354,7 +331,7 @@ class Agent:
         self,
         line: Assembled,
         said: Message,
-        wished: _Wished,
+        wished: Wished,
         *,
         view: bool,
         on_event: Callable[[Event], None] | None = None,
@@ -382,17 +359,3 @@ class Agent:
     def _remember(self, event: Event) -> None:
         if isinstance(event, RunEnded):
             self._history = tuple(message for message in event.history if message.role != "system" or message.text != self.system)
-
-
-def _said(prompt: str | Sequence[Any]) -> Message:
-    if isinstance(prompt, str):
-        parts: list[Text | Image] = [Text(prompt)]
-    else:
-        parts = [Text(part) if isinstance(part, str) else part if isinstance(part, Text) else image(part) for part in prompt]
-    if not any(isinstance(part, Image) or part.text.strip() for part in parts):
-        raise SettingError("the prompt is empty; write what the model should do")
-    return Message("user", tuple(parts))
-
-
-def _first(wished: Any, usual: Any) -> Any:
-    return usual if wished is None else wished

@@ -23,7 +23,7 @@ LAYERS = [
     ["providers"],
     ["views"],
     ["run", "contents", "answering", "settings", "stepping", "budgeting"],
-    ["assembly"],
+    ["assembly", "wishes"],
     ["steps"],
     ["agent"],
     ["comparison", "clinic", "advising"],

@@ -62,11 +62,9 @@ NEXT: Final[dict[str, str]] = {
 }
 
 # Characters that would move a terminal's cursor, colour it, or turn the reading direction round: shown, not obeyed.
-_CONTROLS: Final[dict[int, str | int]] = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
-_CONTROLS_TOO: Final[dict[int, str | int]] = dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-_TURNING: Final[dict[int, str | int]] = {
-    code: f"⟨U+{code:X}⟩" for code in (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-}
+_CONTROLS: Final = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "␡"}
+_CONTROLS_TOO: Final = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
+_TURNING: Final = {code: f"⟨U+{code:X}⟩" for code in (0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 _SHOWN: Final = str.maketrans({**_CONTROLS, **_CONTROLS_TOO, **_TURNING})
 
 # ------------------------------------------------------------------------------------------------------- words and numbers
