@@ -98,7 +98,7 @@ def test_counted_and_reported_are_told_apart():
     assert compared(first) == "244 tokens counted · 244 reported"
     last["request"]["tokens"]["exact"] = False
     assert compared(last) == (
-        "594 tokens counted (an estimate: this model's tokenizer is not public) · 600 reported · difference +6"
+        "594 tokens counted (an estimate: this model's tokenizer is not public) · 600 reported · difference +6 (template)"
     )
     last["request"]["tokens"] = None
     assert compared(last) == "600 tokens reported"

@@ -132,6 +132,14 @@ def test_the_truth_is_sent_unasked_after_twice_the_time_until_a_view_was_heard(s
     assert at == [0.3, 0.5, 1.0, 2.0, 4.0, 8.0]
 
 
+def test_a_long_run_is_not_sent_whole_unasked(sent, clock):
+    inspector = Inspector({"text": "", "rounds": [{}] * 21})
+    for tick in range(50):
+        clock.now = 100 + tick / 10
+        inspector.apply([["add", ["text"], "x"]])
+    assert {message["type"] for message in sent[1:]} == {"changes"}
+
+
 def test_the_widget_keeps_its_own_copy(sent):
     given = {"live": {"text": ""}}
     inspector = Inspector(given)

@@ -2,8 +2,8 @@
 
 The JSON opens as the inspector (`labextension`). It holds everything, so the other forms may say less: a request stands in the
 state once, but a tool's result stands there twice (as the result and in the next request), and in each of the other forms again.
-What is saved is therefore held to a size in proportion to the run: a long run's JSON is packed (gzip in base64, where what stands
-there twice costs almost nothing), the other forms cut long values, and at last show the rounds of the middle as one line each.
+What is saved is therefore held to a size in proportion to the run: the JSON is packed (gzip in base64, where what stands there
+twice costs almost nothing), the other forms cut long values, and at last show the rounds of the middle as one line each.
 What is cut is said, with its size. `fold` decides what is shown; this module decides only how much of it is repeated.
 """
 
@@ -13,6 +13,7 @@ import base64
 import gzip
 import json
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Final
 
 from nb_agent.values import JSON, dumps
@@ -28,8 +29,9 @@ MIME: Final = "application/vnd.nb-agent.run+json"
 _RATE: Final = 1.17
 _BASE: Final = 46_000
 
-#: How much the forms beside the JSON show: characters of a value, and how many rounds at each end. The first that fits is taken.
-_LEVELS: Final = ((20_000, None), (2_000, None), (400, None), (400, 20), (400, 5), (200, 1))
+#: How much the forms beside the JSON show: characters of a value, and how many rounds at each end (``None``: all). The first
+#: that fits is taken.
+_LEVELS: Final = ((None, None), (2_000, None), (400, None), (400, 20), (400, 5), (200, 1))
 
 #: Their shares of the room that is left: HTML first, which most places show.
 _FORMS: Final[dict[str, tuple[Callable[[JSON], str], float]]] = {
@@ -40,7 +42,7 @@ _FORMS: Final[dict[str, tuple[Callable[[JSON], str], float]]] = {
 
 
 def saved(state: JSON) -> dict[str, Any]:
-    """The MIME bundle of a run that has ended; `MIME` in it is the state itself, or its packed form (see `opened`).
+    """The MIME bundle of a run that has ended; `MIME` in it is the state in its packed form (see `opened`).
 
     Args:
         state: as `nb_agent.views.fold.Fold` keeps it. It is not changed.
@@ -48,14 +50,15 @@ def saved(state: JSON) -> dict[str, Any]:
     room = _RATE * _new_bytes(state) + _BASE
     bundle: dict[str, Any] = {MIME: _stored(state, room)}
     room -= _size(bundle[MIME])
+    shorter = cache(partial(_shortened, _without_streams(state)))
     for kind, (form, share) in _FORMS.items():
-        bundle[kind] = _fitting(state, form, room * share)
+        bundle[kind] = _fitting(shorter, form, room * share)
         room -= _size(bundle[kind])
     return bundle
 
 
 def opened(stored: JSON) -> JSON:
-    """The state from its saved form.
+    """The state from its saved form, ``{"version", "gzip"}``; a state that is not packed is taken as it is.
 
     Raises:
         OSError, ValueError: it is not what `saved` made.
@@ -73,18 +76,15 @@ def opened(stored: JSON) -> JSON:
 
 
 def _stored(state: JSON, room: float) -> JSON:
-    """The state where it takes less than half of the room; else packed, without the streams where it is too large with them."""
+    """The state, packed; without the streams where it is too large with them."""
     asked_nothing = {**state, "question": None, "branches": [_branch(branch, state["rounds"]) for branch in state["branches"]]}
-    plain = dumps(asked_nothing)
-    if len(plain) < room / 2 and _size(asked_nothing) < room / 2:
-        return asked_nothing
-    packed = _packed(plain)
-    found = packed if len(packed) < room * 0.6 else _packed(dumps(_without_streams(asked_nothing)))
-    return {"version": state["version"], "gzip": found}
+    packed = _packed(asked_nothing)
+    return packed if _size(packed) < room * 0.6 else _packed(_without_streams(asked_nothing))
 
 
-def _packed(plain: str) -> str:
-    return base64.b64encode(gzip.compress(plain.encode(), mtime=0)).decode()  # no time in it: the same run, the same bytes
+def _packed(state: JSON) -> JSON:
+    said = gzip.compress(dumps(state).encode(), mtime=0)  # no time in it: the same run, the same bytes
+    return {"version": state["version"], "gzip": base64.b64encode(said).decode()}
 
 
 def _branch(branch: JSON, rounds: list[JSON]) -> JSON:
@@ -103,17 +103,19 @@ def _without_streams(state: JSON) -> JSON:
 # ------------------------------------------------------------------------------------------------------- the other forms
 
 
-def _fitting(state: JSON, form: Callable[[JSON], str], room: float) -> str:
+def _fitting(shorter: Callable[[int | None, int | None], JSON], form: Callable[[JSON], str], room: float) -> str:
     shown = ""
     for most, ends in _LEVELS:
-        shown = form(_shortened(state, most, ends))
+        shown = form(shorter(most, ends))
         if _size(shown) <= room:
             break
     return shown
 
 
-def _shortened(state: JSON, most: int, ends: int | None) -> JSON:
+def _shortened(state: JSON, most: int | None, ends: int | None) -> JSON:
     """The same run with long texts cut, and with a mark at the rounds that get one line."""
+    if most is None:
+        return state
     number = len(state["rounds"])
     rounds = [
         entry | {"brief": True} if ends is not None and ends <= place < number - ends else _cut(entry, most)

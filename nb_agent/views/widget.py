@@ -30,6 +30,9 @@ _STATIC: Final = Path(__file__).parent / "static"
 #: Seconds in which the same view gets the same state only once: hellos queue up while a cell blocks, and come all together.
 _ONCE: Final = 1.0
 
+#: Longer runs are not sent whole unasked: a page that missed the changes gets them when its hello is heard.
+_MOST_UNASKED: Final = 20
+
 #: Seconds from the first change to the first truth that is sent unasked.
 _SOON: Final = 0.25
 
@@ -108,7 +111,7 @@ class Inspector(anywidget.AnyWidget):
     def _send_unasked(self) -> None:
         now = time.monotonic()
         self._begun = now if self._begun is None else self._begun
-        if not self.greeted and now - self._begun >= self._wait:
+        if not self.greeted and now - self._begun >= self._wait and len(self.state.get("rounds", ())) <= _MOST_UNASKED:
             self._wait *= 2
             self.send_state("truth")
 
