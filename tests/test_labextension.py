@@ -1,0 +1,134 @@
+"""The lab extension in Chromium: a saved run opens as the inspector without a kernel, in JupyterLab and in Notebook 7.
+
+It is laid out as the wheel would install it, so an installed copy that is older does not matter. Screenshots go to ``screenshots``.
+"""
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import nbformat
+import pytest
+from lab_server import SHOTS, browser, lab
+from nbformat.sign import NotebookNotary
+from samples import three_round_events
+from test_views_saved import long_events, state_of
+
+import nb_agent
+from nb_agent.views.saved import MIME, saved
+
+ROOT = Path(__file__).parent.parent
+EXTENSION = "share/jupyter/labextensions/nb-agent"
+PROSE = (
+    "%%agent -o run\n# The task\nDon't guess: read `config.yaml` in this folder, for what it says, and **report** it's done.\n"
+    + ("This is a long sentence that goes on and on, so that a line of it would not fit. " * 3)
+)
+
+#: What a page says on its own account, with or without our outputs.
+HARMLESS = re.compile(
+    r"favicon|workspaces|settings/|api/contents.*404|ResizeObserver|Could not determine jupyterlab build status|GL Driver"
+)
+HOSTS = {"lab": "lab/tree", "notebook": "notebooks"}
+
+
+def laid_out(target):
+    """The files of the extension where a wheel would put them, below ``target``."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, place in settings["shared-data"].items():
+        shutil.copytree(ROOT / source, target / place, dirs_exist_ok=True)
+    return target / "share" / "jupyter"
+
+
+def test_the_wheel_ships_what_the_extension_loads(tmp_path):
+    there = laid_out(tmp_path) / "labextensions" / "nb-agent"
+    package = json.loads((there / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == nb_agent.__version__
+    entry = (there / package["jupyterlab"]["_build"]["load"]).read_text(encoding="utf-8")
+    for name in re.findall(r'new URL\("([^".]+\.\w+)", here\)', entry):
+        assert (there / "static" / name).read_bytes() == (ROOT / "nb_agent/views/static" / name).read_bytes()
+    assert f'"{MIME}"' in entry
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("saved-runs")
+
+
+@pytest.fixture(scope="module")
+def base(root):
+    """A server with the extension, with notebooks that nobody has run here: one of them is trusted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_PATH", str(laid_out(root / ".installed")))
+        patch.setenv("JUPYTER_DATA_DIR", str(root / ".data"))
+        (root / ".data").mkdir()
+        state = state_of(three_round_events())
+        write(root, "trusted", PROSE, saved(state))
+        notary = NotebookNotary(data_dir=str(root / ".data"))
+        notary.sign(nbformat.read(root / "trusted.ipynb", 4))
+        notary.store.close()
+        write(root, "untrusted", PROSE + "\nanother", saved(state))
+        write(root, "plain", PROSE, {MIME: state, "text/html": "<p>the HTML</p>", "text/plain": "the text"})
+        write(root, "long", "%%agent\nlong", saved(state_of(long_events(200))))
+        broken = [{"version": 1, "gzip": "H4sIAAAA"}, {"version": 2}, {"version": 1, "rounds": 5}, None]
+        html = "<p>the HTML</p><script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
+        write(root, "broken", "x = 1", *({MIME: one, "text/html": html, "text/plain": "the text"} for one in broken))
+        with lab(root) as base:
+            yield base
+
+
+def write(root, name, code, *bundles):
+    outputs = [nbformat.v4.new_output("display_data", data=bundle) for bundle in bundles]
+    cells = [nbformat.v4.new_code_cell(code, outputs=outputs), nbformat.v4.new_code_cell("don = 'python'  # for in")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), root / f"{name}.ipynb")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def opening(chromium, base):
+    """Opens a notebook with no kernel; nothing may be in the console of its page."""
+    pages, errors = [], []
+
+    def make(name, host="lab", before=None):
+        page = chromium.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_default_timeout(30_000)
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        if before:
+            before(page)
+        page.goto(f"{base}/{HOSTS[host]}/{name}.ipynb" + ("?reset" if host == "lab" else ""))
+        page.get_by_role("button", name="No Kernel").click()
+        page.locator(".jp-Notebook .jp-OutputArea-output").first.wait_for()
+        pages.append(page)
+        return page
+
+    yield make
+    for page in pages:
+        page.close()
+    assert [error for error in errors if not HARMLESS.search(error)] == []
+
+
+def shot(page, name):
+    SHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", ["trusted", "untrusted"])
+def test_a_saved_run_opens_as_the_full_inspector_without_a_kernel(opening, host, name):
+    page = opening(name, host)
+    run = page.locator(".jp-OutputArea-output .nba")
+    run.wait_for()
+    assert (run.get_attribute("data-rounds"), run.get_attribute("data-status")) == ("3", "ended")
+    run.get_by_role("button", name="Call write_file").click()
+    assert "report.md" in run.get_by_label("result", exact=True).inner_text()
+    run.get_by_role("button", name="Reply 1", exact=False).click()
+    assert run.get_by_role("tab", name="Stream").count() == 1
+    assert page.locator(".nba-page").count() == 0
+    shot(page, f"saved-{host}-{name}")
