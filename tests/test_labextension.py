@@ -21,10 +21,10 @@ from nb_agent.views.saved import MIME, saved
 
 ROOT = Path(__file__).parent.parent
 EXTENSION = "share/jupyter/labextensions/nb-agent"
-PROSE = (
-    "%%agent -o run\n# The task\nDon't guess: read `config.yaml` in this folder, for what it says, and **report** it's done.\n"
-    + ("This is a long sentence that goes on and on, so that a line of it would not fit. " * 3)
-)
+PROSE = """%%agent -o run
+# The task
+Don't guess: read `config.yaml` in this folder for what it says, is it's content not in order, and **report** that in a line.
+"""
 
 #: What a page says on its own account, with or without our outputs.
 HARMLESS = re.compile(
@@ -81,7 +81,9 @@ def base(root):
 def write(root, name, code, *bundles):
     outputs = [nbformat.v4.new_output("display_data", data=bundle) for bundle in bundles]
     cells = [nbformat.v4.new_code_cell(code, outputs=outputs), nbformat.v4.new_code_cell("don = 'python'  # for in")]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), root / f"{name}.ipynb")
+    # The colours of Python, and no kernel that JupyterLab would start by itself.
+    metadata = {"language_info": {"name": "ipython", "mimetype": "text/x-ipython", "file_extension": ".py"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), root / f"{name}.ipynb")
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +99,20 @@ def opening(chromium, base):
 
     def make(name, host="lab", before=None):
         page = chromium.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(15_000)
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         if before:
             before(page)
         page.goto(f"{base}/{HOSTS[host]}/{name}.ipynb" + ("?reset" if host == "lab" else ""))
-        page.get_by_role("button", name="No Kernel").click()
-        page.locator(".jp-Notebook .jp-OutputArea-output").first.wait_for()
+        page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
         pages.append(page)
         return page
 
     yield make
     for page in pages:
         page.close()
+    print(errors)
     assert [error for error in errors if not HARMLESS.search(error)] == []
 
 
@@ -132,3 +134,26 @@ def test_a_saved_run_opens_as_the_full_inspector_without_a_kernel(opening, host,
     assert run.get_by_role("tab", name="Stream").count() == 1
     assert page.locator(".nba-page").count() == 0
     shot(page, f"saved-{host}-{name}")
+
+
+#: What a page learns of an extension is its name in a list: this takes it out while the page comes in.
+ABSENT = """{
+    const seen = new MutationObserver(() => {
+        const found = document.getElementById("jupyter-config-data");
+        if (!found?.textContent.trimEnd().endsWith("}")) return;
+        seen.disconnect();
+        const known = JSON.parse(found.textContent);
+        known.federated_extensions = known.federated_extensions.filter(({ name }) => name !== "nb-agent");
+        found.textContent = JSON.stringify(known);
+    });
+    seen.observe(document, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_without_the_extension_the_html_shows(opening, host):
+    page = opening("untrusted", host, lambda page: page.add_init_script(ABSENT))
+    page.locator(".nba-page").wait_for()
+    assert "Read config.yaml" in page.locator(".nba-page").inner_text()
+    assert page.locator(".nba, .nba-prose").count() == 0
+    shot(page, f"saved-{host}-without")

@@ -232,9 +232,16 @@ export function compared(round) {
   if (reported !== null) said.push(`${count(reported)} ${tokens ? "" : "tokens "}reported`);
   else if (round.reply) said.push("none reported");
   if (tokens && reported !== null && reported !== tokens.total) {
-    said.push(`difference ${signed(reported - tokens.total)}`);
+    said.push(`difference ${difference(reported - tokens.total, round.reply, "input")}`);
   }
   return said.join(" · ");
+}
+
+/** What was reported beyond what was counted, with the names that are known for it (tokens.differences). */
+function difference(number, reply, side) {
+  const names = Object.entries(reply.explained?.[side].differences ?? {});
+  const each = names.map(([name, tokens]) => (names.length === 1 ? name : `${name} ${signed(tokens)}`));
+  return each.length ? `${signed(number)} (${each.join(", ")})` : signed(number);
 }
 
 /** How a run stands: kind is running, stop, halt or error. */
@@ -1092,7 +1099,9 @@ function requestView(page, item, index) {
     if (lines.length !== (waited.firstChild?.childNodes.length ?? 0)) waited.replaceChildren(notices(lines));
   };
   update();
-  return { el: h("div", {}, title, notices([...cuts(round), ...round.request.notices]), waited, slot, tabs.el), tabs, update,
+  const { budget } = round.request;
+  const room = budget ? h("p", { class: "nba-dim" }, `${sentence(budget.words)}.`) : "";
+  return { el: h("div", {}, title, room, notices([...cuts(round), ...round.request.notices]), waited, slot, tabs.el), tabs, update,
     slot, reveal };
 }
 
