@@ -579,7 +579,7 @@ def test_axe_finds_nothing_in_failed_and_in_hostile_runs(mounted, axe, theme):
 
 LONG = """async ({ rounds, pieces, size, ending }) => {
     const words = Array.from({ length: pieces }, (_, place) => `word ${place} `);
-    const stream = words.map((word, place) => [place * 20, [["text", 0, word]]]);
+    const stream = [["text", 0, words.map((_, place) => place * 20), words]];
     const { port1, port2 } = new MessageChannel(); // setTimeout would wait for four milliseconds each time
     const rest = () => new Promise((done) => { port1.onmessage = done; port2.postMessage(0); });
     await rest();

@@ -354,3 +354,60 @@ def get_weather(city: str) -> str:
         " if type(event).__name__ == 'ToolDone']",
     )
     assert sorted(printed) == ["looking at Berlin\n", "looking at Oslo\n"]
+
+
+FLOOD = """
+import json
+from nb_agent import Agent, mock, tool
+
+said, usual = [], mock.send
+
+
+def chunk(delta, finish=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return f"data: {json.dumps({'choices': [choice]})}\\n\\n".encode()
+
+
+def send(request, served=None):
+    said.append(1)
+    for place in range(324):
+        yield chunk({"content": f"w{place:02d} "})
+    if len(said) < 200:
+        call = {"name": "look", "arguments": json.dumps({"n": len(said)})}
+        yield chunk({"tool_calls": [{"index": 0, "id": f"c{len(said)}", "function": call}]})
+    yield chunk({}, "tool_calls" if len(said) < 200 else "stop")
+    yield b"data: [DONE]\\n\\n"
+
+
+@tool(tier="read")
+def look(n: int) -> str:
+    "Look."
+    return f"result {n} " * 200
+
+
+mock.send = send
+try:
+    flood = Agent(tools=[look], max_rounds=300, time_limit=None, compaction=None).run("go")
+finally:
+    mock.send = usual
+"""
+
+
+def test_200_rounds_with_65000_fragments_send_a_page_no_more_than_it_takes(kernel):
+    seconds, ended = {}, []
+
+    def during(message):
+        size = len(json.dumps(message["content"]))
+        if message["msg_type"] == "update_display_data":
+            ended.append(size)  # what is saved, once
+            return
+        second = seconds.setdefault(int(time.monotonic()), [0, 0])
+        second[0] += 1
+        second[1] += size
+
+    cell = kernel.run(FLOOD, during=during, seconds=60)
+    assert cell.errors == []
+    assert value(kernel, "[len(flood.requests), sum(type(e).__name__ == 'Delta' for e in flood.events)]") == [200, 64_999]
+    assert max(count for count, _ in seconds.values()) < 200
+    assert max(size for _, size in seconds.values()) < 1_000_000
+    assert len(ended) == 1

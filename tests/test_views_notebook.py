@@ -8,6 +8,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from samples import state_of, three_round_events
 from traitlets.config import Config
 
+from nb_agent.events import RequestReady, RunStarted
+from nb_agent.messages import Request
+from nb_agent.values import dumps
 from nb_agent.views import notebook
 from nb_agent.views.fold import Fold, change_state
 
@@ -60,6 +63,7 @@ def watch(events, run=None):
 @pytest.mark.parametrize("pause", [0, 1e9])
 def test_what_is_sent_leads_to_the_state_whether_it_is_held_back_or_not(pause, kernel_shell, monkeypatch):
     monkeypatch.setattr(notebook, "_PAUSE", pause)
+    monkeypatch.setattr(notebook, "_MOST_MESSAGES", 1e9)
     events = list(three_round_events())
     watch(events)
     (inspector,) = Watched.made
@@ -82,6 +86,22 @@ def test_pieces_that_come_quickly_are_sent_together(kernel_shell, monkeypatch):
     watch(events)
     deltas = sum(type(event).__name__ == "Delta" for event in events)
     assert len(Watched.made[0].sent) <= len(events) - deltas + 1
+
+
+def test_a_run_that_goes_faster_than_anybody_reads_sends_no_more_than_a_page_takes(kernel_shell, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(notebook.time, "monotonic", lambda: now[0])
+    shown, start = notebook.opened(), RunStarted("go", "mock", "chat_completions")
+    shown.begin(Shown(), Fold())
+    shown.observe(start)
+    for number in range(1, 2_001):
+        now[0] += 0.001
+        request = Request("chat_completions", "/chat/completions", {"messages": ["x" * 1_000] * number})
+        shown.observe(RequestReady(number, request))
+    (inspector,) = Watched.made
+    assert len(inspector.sent) < 80 + 2 * 80 + 5
+    assert sum(len(dumps(changes)) for changes in inspector.sent) < 400_000 * 3.5
+    assert max(len(dumps(changes)) for changes in inspector.sent) < 250_000
 
 
 def test_a_run_is_known_as_shown_only_in_the_cell_that_ran_it(kernel_shell):

@@ -133,7 +133,7 @@ def test_the_truth_is_sent_unasked_after_twice_the_time_until_a_view_was_heard(s
 
 
 def test_a_long_run_is_not_sent_whole_unasked(sent, clock):
-    inspector = Inspector({"text": "", "rounds": [{}] * 21})
+    inspector = Inspector({"text": "", "rounds": [{}] * 11})
     for tick in range(50):
         clock.now = 100 + tick / 10
         inspector.apply([["add", ["text"], "x"]])

@@ -17,7 +17,7 @@ The state::
               reply:   null or {body, text, thinking, finish, raw_finish, usage, seconds, first, notices,
                          explained: null or {input, output: {counted, reported, exact, differences: {name: tokens}, cache_read,
                          cache_write}}   what was counted beside what was reported (see tokens.differences)
-                         stream: [[milliseconds, [[kind, index, text]]]]   as it came; empty where it came whole}
+                         stream: [[kind, index, [milliseconds], [text]]]   runs of fragments as they came; empty if it came whole}
               calls:   [{id, name, arguments, steps: [{name, state, note}], asks: null or text, seconds, traceback,
                          printed, pictures: [{data, media_type, url}], whole: null or text, key,
                          result: null or {text, images: [{data, media_type, url}], code},
@@ -44,15 +44,15 @@ from nb_agent.nodes import weighed
 from nb_agent.values import JSON
 from nb_agent.views.shown import (
     capped,
-    moment,
+    moments,
     not_chosen,
+    packed,
     sendable,
     shown_image,
     shown_result,
     shown_steps,
     shown_thinking,
     shown_usage,
-    thinned,
 )
 
 __all__ = ["Change", "Fold", "change_state"]
@@ -181,7 +181,7 @@ class Fold:
         changes: list[Change] = []
         if live is None:
             changes.append(["set", path, {"text": "", "thinking": "", "calls": []}])
-        self._stream.append(moment(event))
+        self._stream += moments(event)
         begun = len(live["calls"]) if live else 0
         for piece in event.pieces:
             if piece.choice:
@@ -207,7 +207,7 @@ class Fold:
             "first": event.first,
             "notices": capped([*reply.notices, *not_chosen(reply.others)]),
             "explained": self._explained(reply),
-            "stream": thinned(self._stream),
+            "stream": packed(self._stream),
         }
         return [["set", self._round("live"), None], ["set", self._round("reply"), shown]]
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 from nb_agent import events
-from nb_agent.values import JSON
+from nb_agent.values import JSON, dumps
 from nb_agent.views import html, text
 from nb_agent.views.asking import by_typing
 from nb_agent.views.fold import Change, Fold, change_state
@@ -24,6 +24,9 @@ __all__ = ["View", "opened", "show", "shown_here"]
 
 #: Seconds between two messages to the inspector while a reply streams: every message costs the page a redraw.
 _PAUSE: Final = 1 / 15
+#: Messages and bytes a second that a page gets at most, where a run goes faster than anybody could follow.
+_MOST_MESSAGES: Final = 80
+_MOST_BYTES: Final = 400_000
 
 _shown: list[tuple[weakref.ref[Any], int]] = []  # the run that was shown last, and in which cell
 
@@ -111,6 +114,30 @@ class _Unseen:
         pass
 
 
+class _Pace:
+    """How much may be sent to a page: so many messages and bytes a second in the long run, and that much at once."""
+
+    def __init__(self) -> None:
+        self._messages, self._bytes, self._seen = float(_MOST_MESSAGES), float(_MOST_BYTES), time.monotonic()
+
+    def allows(self, now: float) -> bool:
+        """Whether anything may be sent now."""
+        passed, self._seen = now - self._seen, now
+        self._messages = min(_MOST_MESSAGES, self._messages + passed * _MOST_MESSAGES)
+        self._bytes = min(_MOST_BYTES, self._bytes + passed * _MOST_BYTES)
+        return self._messages >= 1 and self._bytes > 0
+
+    def taken(self, changes: list[Change], *, whole: bool) -> int:
+        """How many of these go into the next message, of which note is taken: all of them, or as many as may be sent at once."""
+        size = count = 0
+        while count < len(changes) and (whole or not size or size < _MOST_BYTES / 2):
+            size += len(dumps(changes[count]))
+            count += 1
+        self._messages -= 1
+        self._bytes -= size
+        return count
+
+
 class _Live:
     """The inspector in the cell's output."""
 
@@ -123,6 +150,7 @@ class _Live:
         self._desk: Any = None
         self._waiting: list[Change] = []
         self._sent = 0.0
+        self._pace = _Pace()
 
     def begin(self, run: object, fold: Fold) -> None:
         _note(run, self._shell)
@@ -141,7 +169,8 @@ class _Live:
 
     def observe(self, event: events.Event) -> None:
         self._waiting += self._fold.apply(event)
-        if not isinstance(event, events.Delta) or time.monotonic() - self._sent >= _PAUSE:
+        now = time.monotonic()
+        if (not isinstance(event, events.Delta) or now - self._sent >= _PAUSE) and self._pace.allows(now):
             self._send()
 
     def ask(self, question: JSON) -> JSON | None:
@@ -155,16 +184,17 @@ class _Live:
     def _tell(self, changes: list[Change]) -> None:
         change_state(self._fold.state, changes)
         self._waiting += changes
-        self._send()
+        self._send(whole=True)
 
-    def _send(self) -> None:
+    def _send(self, *, whole: bool = False) -> None:
         if self._waiting:
-            self._widget.apply(self._waiting)
-            self._waiting, self._sent = [], time.monotonic()
+            self._sent = time.monotonic()
+            count = self._pace.taken(self._waiting, whole=whole)
+            self._widget.apply(self._waiting[:count])
+            del self._waiting[:count]
 
     def close(self) -> None:
-        self._desk.close()
-        self._send()
+        self._desk.close()  # what was not sent to the inspector yet is in what takes its place
         self._handle.update(_saved(self._fold.state), raw=True)
         self._widget.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -46,8 +47,9 @@ class Desk:
         self._most_seconds = most_seconds
         self._began = time.monotonic()
         self._pump: Pump | None = None
+        self._lock = threading.Lock()  # an answer may come in another thread than the one that asks
         self._open = ""  # id of the question that is open
-        self._said: queue.SimpleQueue[JSON] = queue.SimpleQueue()
+        self._said: queue.SimpleQueue[JSON] = queue.SimpleQueue()  # each question's own: what comes too late answers no other
         self._take: Callable[[JSON], None] | None = None
         self._question: JSON = {}
 
@@ -63,28 +65,31 @@ class Desk:
         if not self._waited_for(self._greeted, self._began + _GREETING - time.monotonic()):
             return by_typing(question)
         self._set(question)
+        said = self._said
         try:
-            self._waited_for(lambda: not self._said.empty(), self._most_seconds)
-            return None if self._said.empty() else self._said.get()
+            self._waited_for(lambda: not said.empty(), self._most_seconds)
+            return None if said.empty() else said.get()
         finally:
             self._set(None)
 
     def wait(self, question: JSON | None, take: Callable[[JSON], None]) -> None:
         """Show a question that stays open when the cell has ended; ``take`` gets the answer. ``None`` closes it."""
-        self._take = take
-        self._set(question)
+        self._set(question, take)
 
     def answer(self, message: JSON) -> None:
         """Take what came from the page, in whichever thread it did; what is for no open question is dropped."""
-        if not self._open or message.get("id") != self._open:
-            return
-        self._open = ""
-        if self._take is None:
-            self._said.put(message)
-        elif getattr(self._kernel, "io_loop", None) is None:
+        with self._lock:
+            if not self._is_open(message):
+                return
+            if self._take is None:
+                self._open = ""
+                self._said.put(message)
+                return
+        loop = getattr(self._kernel, "io_loop", None)
+        if loop is None:
             self._taken(message)
         else:
-            self._kernel.io_loop.add_callback(self._taken, message)  # the run goes on in the main thread
+            loop.add_callback(self._taken, message)  # the run goes on in the main thread
 
     def close(self) -> None:
         """Ask no more; what was kept back for it goes its way."""
@@ -93,18 +98,26 @@ class Desk:
             self._pump.close()
             self._pump = None
 
+    def _is_open(self, message: JSON) -> bool:
+        return bool(self._open) and message.get("id") == self._open
+
     def _taken(self, message: JSON) -> None:
-        question, take = self._question, self._take
+        with self._lock:
+            if not self._is_open(message):
+                return  # another click, or a cell that was run meanwhile, was quicker
+            self._open = ""
+            question, take = self._question, self._take
         try:
             if take is not None:
                 take(message)
         except AgentError as error:
             if not self._open:  # the run still waits, and says why
-                self._set({**question, "problem": str(error)})
+                self._set({**question, "problem": str(error)}, take)
 
-    def _set(self, question: JSON | None) -> None:
-        self._open = "" if question is None else secrets.token_hex(8)
-        self._question = question or {}
+    def _set(self, question: JSON | None, take: Callable[[JSON], None] | None = None) -> None:
+        with self._lock:
+            self._open = "" if question is None else secrets.token_hex(8)
+            self._question, self._take, self._said = question or {}, take, queue.SimpleQueue()
         self._show([["set", ["question"], None if question is None else {**question, "id": self._open}]])
 
     def _takes_answers(self) -> bool:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, TypeAlias
 
 from nb_agent import events
 from nb_agent.messages import Image, Message, Thinking, ToolResult
@@ -16,16 +17,19 @@ from nb_agent.values import JSON
 __all__ = [
     "MOST_CHARACTERS",
     "capped",
-    "moment",
+    "moments",
     "not_chosen",
+    "packed",
     "sendable",
     "shown_image",
     "shown_result",
     "shown_steps",
     "shown_thinking",
     "shown_usage",
-    "thinned",
 ]
+
+#: When a fragment came (milliseconds since its request, or none), its kind, of which call, and its text.
+Moment: TypeAlias = tuple[int | None, str, int, str]
 
 #: Longer texts are cut in the views, with their whole length said; the run object and the recording keep them whole.
 MOST_CHARACTERS: Final = 20_000
@@ -33,21 +37,26 @@ MOST_CHARACTERS: Final = 20_000
 _MOST_MOMENTS: Final = 2_000
 
 
-def moment(event: events.Delta) -> list[Any]:
+def moments(event: events.Delta) -> list[Moment]:
     """When pieces came, and what they said."""
-    pieces = [[piece.kind, piece.index, sendable(piece.text)] for piece in event.pieces if not piece.choice]
-    return [None if event.seconds is None else round(event.seconds * 1000), pieces]
+    time = None if event.seconds is None else round(event.seconds * 1000)
+    return [(time, piece.kind, piece.index, sendable(piece.text)) for piece in event.pieces if not piece.choice]
 
 
-def thinned(stream: list[Any]) -> list[Any]:
-    """The same stream in fewer moments, where there are very many; a text longer than the views show is not kept in pieces."""
-    if sum(len(text) for _, pieces in stream for _, _, text in pieces) > MOST_CHARACTERS:
+def packed(stream: list[Moment]) -> list[Any]:
+    """A stream as runs of fragments of one kind: ``[kind, index, [milliseconds], [text]]``, which is a third of the length.
+
+    Where there are very many fragments, neighbours are put together; a text longer than the views show is not kept in pieces.
+    """
+    if sum(len(text) for *_, text in stream) > MOST_CHARACTERS:
         return []
     step = -(-len(stream) // _MOST_MOMENTS)
-    if step <= 1:
-        return stream
-    groups = (stream[start : start + step] for start in range(0, len(stream), step))
-    return [[group[-1][0], [piece for _, pieces in group for piece in pieces]] for group in groups]
+    runs: list[Any] = []
+    for (kind, index), fragments in groupby(stream, key=lambda moment: moment[1:3]):
+        came = list(fragments)
+        groups = [came[start : start + step] for start in range(0, len(came), step)]
+        runs.append([kind, index, [group[-1][0] for group in groups], ["".join(text for *_, text in group) for group in groups]])
+    return runs
 
 
 def sendable(text: str) -> str:

@@ -31,7 +31,7 @@ _STATIC: Final = Path(__file__).parent / "static"
 _ONCE: Final = 1.0
 
 #: Longer runs are not sent whole unasked: a page that missed the changes gets them when its hello is heard.
-_MOST_UNASKED: Final = 20
+_MOST_UNASKED: Final = 10
 
 #: Seconds from the first change to the first truth that is sent unasked.
 _SOON: Final = 0.25

@@ -452,6 +452,10 @@ export function placesOf(body, part) {
 
 // ------------------------------------------------------------------------------------------------ a stream once more
 
+/** The moments of a stream, [milliseconds, [[kind, index, text]]] each, out of the runs that the state holds. */
+export const unpacked = (runs) => runs.flatMap(([kind, index, times, texts]) =>
+  texts.map((text, place) => [times[place], [[kind, index, text]]]));
+
 /** What an accumulator holds after the first `upTo` moments of a stream; a call is whole when its arguments are one JSON value. */
 export function replayed(stream, upTo) {
   const held = { text: [], thinking: [] };
@@ -1130,7 +1134,7 @@ function replyView(page, item, index) {
   let looked = false; // whether the stream was asked for: to draw it for each reply that comes would be in vain
 
   function fillStream() {
-    if (done?.stream?.length) streamBox.replaceChildren(microscope(page, done.stream));
+    if (done?.stream?.length) streamBox.replaceChildren(microscope(page, unpacked(done.stream)));
     else if (done) write(noStream, "The reply came whole, or its stream was not kept.");
   }
 
