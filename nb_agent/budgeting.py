@@ -5,11 +5,11 @@ The rule itself is in `windows.budgets`; this finds the limits of a model by its
 
 from __future__ import annotations
 
-from nb_agent import mock
+from nb_agent import mock, windows
 from nb_agent.errors import SettingError
 from nb_agent.messages import Request
 from nb_agent.run import counted
-from nb_agent.windows import Budget, budgeted, known, remembered
+from nb_agent.windows import Budget, budgeted, known
 
 __all__ = ["budget", "window_of"]
 
@@ -32,8 +32,12 @@ def budget(
         longest: the longest answer that the model can write, likewise.
 
     Raises:
-        SettingError: the model's window is not known; give it, or add the model with `nb_agent.windows.use`.
+        SettingError: a number of tokens is none, or the model's window is not known; give it, or add the model
+            with `nb_agent.windows.use`.
     """
+    for said, tokens in {"window": window, "max_output": max_output, "longest": longest}.items():
+        if tokens is not None and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
+            raise SettingError(f"{said}={tokens!r} must be a whole number of tokens above 0")
     name = model or str(request.body.get("model") or "")
     found = known(name)
     window = window or window_of(name)
@@ -41,15 +45,10 @@ def budget(
         raise SettingError(
             f"the context window of {name!r} is not known; pass window=TOKENS, or let the server's refusal of a long request say it"
         )
-    if window <= 0 or (max_output is not None and max_output <= 0):
-        raise SettingError(f"window={window!r} and max_output={max_output!r} are tokens, and above 0")
     longest = longest or (found.output if found else None)
     return budgeted(counted(request, name), request.body, model=name, window=window, longest=longest, asked=max_output)
 
 
 def window_of(model: str) -> int | None:
     """The context window of a model in tokens: of the mock model, of the table, or learned from a refusal."""
-    if mock.is_known(model):
-        return mock.window(model)
-    found = known(model)
-    return found.window if found else remembered(model)
+    return mock.window(model) if mock.is_known(model) else windows.window_of(model)

@@ -5,8 +5,10 @@ The library is an extra, ``pip install 'nb-agent-kit[prices]'``. It is asked off
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final, TypeAlias
 
 from nb_agent.errors import SettingError
@@ -20,6 +22,8 @@ Prices: TypeAlias = Mapping[str, Mapping[str, float]]
 
 _MILLION: Final = 1_000_000
 _BUCKETS: Final = ("input", "cache_read", "cache_write", "output", "reasoning")
+#: Names with a tag, as ``deepseek-r1:8b``: served at home or for nothing, whatever a model with that beginning costs elsewhere.
+_TAGGED: Final = re.compile(r":(?!\d$)")
 #: A bucket without a price of its own costs what this one costs.
 _LIKE: Final = {"cache_read": "input", "cache_write": "input", "reasoning": "output"}
 
@@ -47,7 +51,7 @@ class Cost(Value):
 
 
 def cost(usage: Usage, model: str, *, prices: Prices | None = None, currency: str = "USD") -> Cost | None:
-    """What usage of a model costs; ``None`` where no price is known, as for the mock model and for models of your own.
+    """What usage of a model costs; ``None`` where nothing was reported, or no price is known: for the mock, for models of your own.
 
     Args:
         usage: what was reported.
@@ -56,8 +60,10 @@ def cost(usage: Usage, model: str, *, prices: Prices | None = None, currency: st
         currency: of your own prices.
 
     Raises:
-        SettingError: a price of your own is no number, or a bucket has no price at all.
+        SettingError: a price of your own is no amount, has no bucket of `Usage`, or a bucket has no price at all.
     """
+    if usage.total_tokens is None:
+        return None
     own = (prices or {}).get(model)
     if own is not None:
         return _own(usage, model, own, currency)
@@ -65,10 +71,12 @@ def cost(usage: Usage, model: str, *, prices: Prices | None = None, currency: st
 
 
 def _own(usage: Usage, model: str, own: Mapping[str, float], currency: str) -> Cost:
+    if not isinstance(own, Mapping) or set(own) - set(_BUCKETS):
+        raise SettingError(f"the prices of {model!r}, {own!r}, must be a mapping of: {', '.join(_BUCKETS)}")
     spent = {}
     for bucket in _BUCKETS:
         price = own.get(bucket, own.get(_LIKE.get(bucket, bucket)))
-        if isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0:
+        if isinstance(price, bool) or not isinstance(price, (int, float)) or not isfinite(price) or price < 0:
             raise SettingError(f"the price of {model!r} for {bucket}, {price!r}, is no amount for a million tokens")
         spent[bucket] = (getattr(usage, bucket) or 0) * price / _MILLION
     read = spent["input"] + spent["cache_read"] + spent["cache_write"]
@@ -77,7 +85,7 @@ def _own(usage: Usage, model: str, own: Mapping[str, float], currency: str) -> C
 
 
 def _library(usage: Usage, model: str) -> Cost | None:
-    if model.startswith(("mock", "you")):
+    if model.startswith(("mock", "you")) or _TAGGED.search(model):
         return None
     try:
         import genai_prices  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415  an extra, and half a second

@@ -20,7 +20,7 @@ from nb_agent.loop import Target
 from nb_agent.messages import Request
 from nb_agent.retrying import Patience
 from nb_agent.transport import Secret, Transport
-from nb_agent.windows import known, remembered
+from nb_agent.windows import window_of
 
 __all__ = ["PROVIDERS", "Provider", "Sender", "resolve"]
 
@@ -111,7 +111,4 @@ def _nobody(request: Request, until: float | None) -> Iterator[bytes | Waiting]:
 
 def _server(name: str, where: str, key: Secret | None, wire: str) -> tuple[Target, Sender]:
     transport = Transport(where, key, wire=wire)
-    found = known(name)
-    return Target(name, wire, window=found.window if found else remembered(name)), lambda request, until: transport.send(
-        request, until=until
-    )
+    return Target(name, wire, window=window_of(name)), lambda request, until: transport.send(request, until=until)

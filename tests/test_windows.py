@@ -149,7 +149,7 @@ def test_words_that_ask_to_slow_down_teach_nothing(monkeypatch):
     agent = Agent("my-model", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(ProviderError):
         agent.run("hello", view=False)
-    assert learned.remembered("my-model") is None
+    assert learned.window_of("my-model") is None
 
 
 # ------------------------------------------------------------------------------------------------------ the budget

@@ -70,9 +70,12 @@ _TOO_LONG: Final = re.compile(
     r"|context (length|window|size)[^.]{0,40}(exceed|too small|overflow|of only)|exceeded model token limit|context the overflows"
     r"|(prompt|input|request|message|conversation)s?( \(length \d+\))?( text)? (is|are|was) (too long|longer than)|prompt too long"
     r"|too long for (the )?requested model|input length .{0,60}exceeds?|prompt token count .{0,40}exceeds"
-    r"|exceeds the maximum number of tokens|input token count is|longer than the (model's context|maximum model) length"
-    r"|maximum prompt length|range of input length|prompt exceeds max|reduce the length of the (messages|prompt|input)"
+    r"|exceeds the maximum number of tokens|input token count is"
+    r"|(longer|greater|larger) than the (model's )?(context|maximum model) length"
+    r"|maximum prompt length|range of input length|prompt (length )?exceeds max|reduce the length of the (messages|prompt|input)"
     r"|number of tokens in the prompt|prompt (has|contains) (too many|\d+) tokens|too many total text bytes"
+    r"|(?<!completion )(?<!output )\btokens\b[^.]{0,40}\bexceed\b|tokens \(\d+\) exceeds|\bmax_seq_len\b|too long to fit"
+    r"|context size \d+ is larger|size limit exceeded by \d+ tokens|`inputs` must have less than"
     r"|`?inputs`? tokens \+ `?max_new_tokens`?|(输入|上下文|提示词?|请求).{0,12}(过长|超长|超出|超过)|超出.{0,8}(上下文|最大长度)",
     re.IGNORECASE,
 )

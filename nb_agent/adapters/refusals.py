@@ -194,6 +194,7 @@ def _with_details(words: str, inner: Mapping[str, Any], names: tuple[str, ...]) 
     entries = [entry for detail in _details(inner) for entry in _entries(detail)]
     fields = [entry.get("field") or entry.get("quotaId") for entry in entries] + [inner.get("param")]
     missing = [name for name in fields if isinstance(name, str) and name and name not in words]
+    missing += [f"n_ctx {size}" for size in [inner.get("n_ctx")] if isinstance(size, int) and str(size) not in words]  # llama.cpp
     missing += [name for name in names[:1] if re.fullmatch(r"\w+", name) and name not in words and name not in _SAY_NOTHING]
     return ": ".join(filter(None, said)) + (f" ({', '.join(dict.fromkeys(missing))})" if missing else "")
 

@@ -18,7 +18,7 @@ from nb_agent.errors import ProviderError
 from nb_agent.events import Compacted
 from nb_agent.messages import Message, Request, Text
 from nb_agent.values import JSON, chunks
-from nb_agent.windows import asked_for, limit_in, remember
+from nb_agent.windows import asked_for, limit_in, remember, window_in
 from nb_agent.windows.budgets import over_window
 
 __all__ = ["Fitted", "Fitting", "Memory", "Write"]
@@ -117,10 +117,12 @@ class Fitting:
 
     def refused(self, error: ProviderError, request: Request) -> bool:
         """Learn from a server that found a request too long. Whether it is worth another try, with a shorter one."""
-        named = limit_in(str(error)) if error.kind == "context_length" else None
-        if named is not None and self._window is None:
-            remember(self._model, named)
-        if error.kind != "context_length" or not self._strategies:
+        if error.kind != "context_length":
+            return False
+        named, window = limit_in(str(error)), window_in(str(error))
+        if window is not None and (self._window is None or window < self._window):
+            remember(self._model, window)
+        if not self._strategies:
             return False
         total: int = self._count(request)["total"]
         room = 0 if named is None else self._room_in(named, request)

@@ -5,7 +5,7 @@
 """
 
 from nb_agent.windows.budgets import Budget, asked_for, budgeted
-from nb_agent.windows.learned import limit_in, remember, remembered
+from nb_agent.windows.learned import limit_in, remember, window_in, window_of
 from nb_agent.windows.table import Known, known, use
 
-__all__ = ["Budget", "Known", "asked_for", "budgeted", "known", "limit_in", "remember", "remembered", "use"]
+__all__ = ["Budget", "Known", "asked_for", "budgeted", "known", "limit_in", "remember", "use", "window_in", "window_of"]

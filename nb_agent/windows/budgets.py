@@ -50,7 +50,7 @@ class Budget(Value):
         output: what may be put out; 0 where the request is over the window.
         binds: which limit it is: ``"asked for"``, ``"model maximum"`` or ``"window"``.
         over: by how much the request is over the window.
-        largest: its largest parts, with what makes each smaller.
+        largest: its largest parts, with what makes each smaller, where nothing is left for an answer.
     """
 
     model: str
@@ -72,12 +72,14 @@ class Budget(Value):
 
     def __str__(self) -> str:
         about = "" if self.exact else "about "
-        if self.over:
+        if not self.output:
             parts = ", ".join(f"{name.replace('_', ' ')} {tokens:,}" for name, tokens, _ in self.largest)
             advice = ", or ".join(dict.fromkeys(words for *_, words in self.largest if words))
-            return f"over the window: {about}{self.input:,} tokens of {self.window:,}; the largest parts: {parts}; {advice}"
-        thought = f", {self.reasoning:,} of them for thinking" if self.reasoning else ""
-        return f"{about}{self.input:,} tokens of {self.window:,}; the answer may have {self.output:,}{thought} ({self.binds})"
+            head = "over the window" if self.over else "no room for an answer"
+            return f"{head}: {about}{self.input:,} tokens of {self.window:,}; the largest parts: {parts}; {advice}"
+        thought = f", {min(self.reasoning, self.output):,} of them for thinking" if self.reasoning else ""
+        more = f"; {self.asked:,} were asked for" if self.asked is not None and self.asked > self.output else ""
+        return f"{about}{self.input:,} tokens of {self.window:,}; the answer may have {self.output:,}{thought} ({self.binds}{more})"
 
 
 def budgeted(counted: JSON, body: JSON, *, model: str, window: int, longest: int | None = None, asked: int | None = None) -> Budget:
@@ -98,9 +100,8 @@ def budgeted(counted: JSON, body: JSON, *, model: str, window: int, longest: int
     binds = min((name for name, tokens in limits.items() if tokens is not None), key=lambda name: limits[name] or 0)
     output = max(0, limits[binds] or 0)
     over = max(0, total - window)
-    return Budget(
-        model, total, exact, window, longest, asked, _thinking(body), margin, output, binds, over, largest(counted) if over else ()
-    )
+    parts = () if output else largest(counted)
+    return Budget(model, total, exact, window, longest, asked, _thinking(body), margin, output, binds, over, parts)
 
 
 def asked_for(body: JSON) -> int | None:
