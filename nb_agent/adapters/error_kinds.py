@@ -111,6 +111,10 @@ _FILTERED: Final = re.compile(
 _NO_MODEL: Final = re.compile(r"model\b.{0,100}?(not found|does ?n[o']t exist|not exist)|(no such|unknown) model", re.IGNORECASE)
 
 
+#: What a server says is said by then; some send a whole page.
+_MOST_CHARACTERS: Final = 4_000
+
+
 def kind_of(status: int | None, words: str, names: Sequence[str] = ()) -> str:
     """The kind of an error, one of `errors.PROVIDER_KINDS`.
 
@@ -122,6 +126,7 @@ def kind_of(status: int | None, words: str, names: Sequence[str] = ()) -> str:
     >>> kind_of(400, "prompt is too long: 210000 tokens > 200000 maximum"), kind_of(400, "Too many tokens, please wait")
     ('context_length', 'rate_limit')
     """
+    words = words[:_MOST_CHARACTERS]
     bare = [_bare(name) for name in names]
     known = [KIND_OF_NAME[name] for name in bare if name in KIND_OF_NAME]
     # Gemini's limits per minute are worded like an account without credit, and their name tells them apart.
