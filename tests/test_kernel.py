@@ -10,6 +10,8 @@ import pytest
 from jupyter_client.manager import KernelManager
 from samples import WEATHER
 
+from nb_agent.views.saved import opened
+
 
 class Cell:
     """What came out of one execution."""
@@ -95,7 +97,9 @@ def test_a_cell_shows_one_output_that_ends_as_html_and_text_with_no_widget(kerne
     assert len(cell.data) == 1
     assert len(cell.ids) == 1
     saved = cell.updates[-1]
-    assert set(saved) == {"text/html", "text/plain"}
+    run = saved.pop("application/vnd.nb-agent.run+json")
+    assert set(saved) == {"text/html", "text/markdown", "text/plain"}
+    assert opened(run)["prompt"] == "What is the weather in Berlin?"
     for form in saved.values():
         for words in ("What is the weather in Berlin?", "get_weather", "Berlin", "21", "mock"):
             assert words in form

@@ -15,10 +15,11 @@ from typing import Any, Final, Protocol
 
 from nb_agent import events
 from nb_agent.values import JSON, dumps
-from nb_agent.views import html, text
+from nb_agent.views import text
 from nb_agent.views.asking import by_typing
 from nb_agent.views.fold import Change, Fold, change_state
 from nb_agent.views.questions import Desk
+from nb_agent.views.saved import saved
 
 __all__ = ["View", "opened", "show", "shown_here"]
 
@@ -75,7 +76,7 @@ def show(state: JSON) -> None:
         return
     from IPython.display import display  # noqa: PLC0415  there is a shell, so it is there
 
-    display(_saved(state), raw=True)  # type: ignore[no-untyped-call]  # IPython leaves it untyped
+    display(saved(state), raw=True)  # type: ignore[no-untyped-call]  # IPython leaves it untyped
 
 
 def _note(run: object, shell: Any) -> None:
@@ -89,10 +90,6 @@ def _shell() -> Any:
 
 def _has_kernel(shell: Any) -> bool:
     return getattr(shell, "kernel", None) is not None
-
-
-def _saved(state: JSON) -> dict[str, str]:
-    return {"text/html": html.page(state), "text/plain": text.text(state)}
 
 
 class _Unseen:
@@ -195,7 +192,7 @@ class _Live:
 
     def close(self) -> None:
         self._desk.close()  # what was not sent to the inspector yet is in what takes its place
-        self._handle.update(_saved(self._fold.state), raw=True)
+        self._handle.update(saved(self._fold.state), raw=True)
         self._widget.close()
 
 
