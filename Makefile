@@ -41,7 +41,9 @@ tools:
 	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it with PYTHON=/path/to/python"; exit 1; }
 	"$(PYTHON)" -m venv .venv
 
-.venv/lab: .venv/bin/python pyproject.toml
+EXTENSION := $(wildcard nb_agent/views/static/* nb_agent/views/labextension/*.json nb_agent/views/labextension/static/*)
+
+.venv/lab: .venv/bin/python pyproject.toml $(EXTENSION)
 	$(BIN)/python -m pip install --quiet --editable '.[lab]'
 	bash binder/postBuild $(BIN)/python
 	touch $@

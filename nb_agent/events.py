@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from nb_agent.messages import Image, Message, Piece, Reply, Request, ToolCall, ToolResult
 from nb_agent.usage import Usage
-from nb_agent.values import Value
+from nb_agent.values import JSON, Value
 
 __all__ = [
     "ENDINGS",
@@ -179,7 +179,10 @@ class ToolDone(Value):
         printed: what the tool wrote to standard output and standard error.
         pictures: what it displayed.
         key: the idempotency key of the call (see `guards.repeats`).
+        wire: what went over the wire of an MCP server for it (see `mcp.wirelog.WireLog.entries`), each ``body`` as text.
     """
+
+    AS_IS = frozenset({"wire"})
 
     number: int
     result: ToolResult
@@ -190,6 +193,7 @@ class ToolDone(Value):
     printed: str = ""
     pictures: tuple[Image, ...] = ()
     key: str = field(default="", compare=False)  # chance is in it
+    wire: tuple[JSON, ...] = field(default=(), compare=False)  # likewise
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from nb_agent.nodes import XRay, xray
 from nb_agent.pricing import Cost, Prices, cost
 from nb_agent.usage import Usage
 from nb_agent.values import JSON
-from nb_agent.views import charts, notebook, plots, text
+from nb_agent.views import charts, notebook, plots, taps, text
 from nb_agent.views.fold import Fold
 
 if TYPE_CHECKING:
@@ -207,6 +207,18 @@ class Run:
     def tokens_by_tool(self) -> pd.DataFrame:
         """What each tool's definition cost, and its calls (see `views.plots.tools_frame` for the columns)."""
         return plots.tools_frame(self.state)
+
+    @property
+    def wire(self) -> pd.DataFrame:
+        """What went over the wires of MCP servers for the calls of this run (see `views.taps.frame` for the columns)."""
+        return taps.frame(
+            [
+                {**message, "call_id": event.result.call_id}
+                for event in self.events
+                if isinstance(event, ToolDone)
+                for message in event.wire
+            ]
+        )
 
     def plot_tokens(self, by: str = "part", *, dark: bool | None = None) -> Figure:
         """The tokens as a chart.

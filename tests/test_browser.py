@@ -76,18 +76,19 @@ def test_the_tour_is_seen_live_and_reads_the_same_without_a_kernel_after_saving(
     live.first.scroll_into_view_if_needed()  # the slow run, half-way
     tour.shot("tour-live")
     tour.wait_until_idle()
-    saved = tour.page.locator(".nba-page")
-    assert saved.count() == 3
-    assert tour.page.locator(".nba").count() == 0
+    saved = tour.page.locator(".nba[data-status='ended']")
+    saved.nth(2).wait_for(timeout=30_000)
+    assert tour.page.locator(".nba").count() == 3
     tour.shot("tour-ended")
     tour.save()
     tour.shut_down()
     tour.open()
-    tour.page.locator(".nba-page").first.wait_for(timeout=30_000)
-    text = tour.page.locator(".nba-page").nth(1).text_content()
-    for words in ("Compare the weather in Oslo, Lima and Kyoto.", "get_weather", "Round 2", "mock model", "Kyoto"):
+    compared = tour.page.get_by_role("region", name="Run: Compare the weather in Oslo, Lima and Kyoto.")
+    compared.first.wait_for(timeout=30_000)
+    text = compared.first.text_content()
+    for words in ("get_weather", "Round 2", "mock model", "Kyoto"):
         assert words in text
-    tour.page.locator(".nba-page").first.scroll_into_view_if_needed()
+    saved.first.scroll_into_view_if_needed()
     tour.shot("tour-reopened")
     tour.shut_down()
     assert problems(tour) == []
@@ -111,7 +112,7 @@ def test_the_inspector_opens_again_with_its_json_and_its_token_bar(page, base, r
         notebook.use_dark()
     notebook.run_all()
     notebook.wait_until_idle()
-    inspector = notebook.page.locator(".nba[data-status='ended']")
+    inspector = notebook.cell(2).locator(".nba[data-status='ended']")
     inspector.wait_for(timeout=20_000)
     inspector.scroll_into_view_if_needed()
     assert inspector.get_attribute("data-rounds") == "3"
@@ -145,6 +146,6 @@ def test_the_stop_button_ends_a_slow_answer_and_the_next_cell_goes_on(page, base
     assert "cancelled" in notebook.cell(1).inner_text()
     assert "Interrupted" in notebook.cell(1).inner_text()
     notebook.run(2)
-    notebook.cell(2).locator(".nba-page").wait_for(timeout=20_000)
+    notebook.cell(2).locator(".nba[data-status='ended']").wait_for(timeout=20_000)
     assert "stop" in notebook.cell(2).inner_text()
     notebook.shut_down()

@@ -20,15 +20,15 @@ import nb_agent
 from nb_agent.views.saved import MIME, saved
 
 ROOT = Path(__file__).parent.parent
-EXTENSION = "share/jupyter/labextensions/nb-agent"
 PROSE = """%%agent -o run
 # The task
 Don't guess: read `config.yaml` in this folder for what it says, is it's content not in order, and **report** that in a line.
 """
 
-#: What a page says on its own account, with or without our outputs.
+#: What a page says on its own account, with or without the extension; the last three are about windows and of Notebook itself.
 HARMLESS = re.compile(
-    r"favicon|workspaces|settings/|api/contents.*404|ResizeObserver|Could not determine jupyterlab build status|GL Driver"
+    r"favicon|workspaces|settings/|api/contents.*404|ResizeObserver|Could not determine jupyterlab build status|"
+    r"Window name candidate|reading 'schema'|'filebrowser:open-path' not registered"
 )
 HOSTS = {"lab": "lab/tree", "notebook": "notebooks"}
 
@@ -51,6 +51,20 @@ def test_the_wheel_ships_what_the_extension_loads(tmp_path):
     assert f'"{MIME}"' in entry
 
 
+#: What a page learns of an extension is its name in a list: this takes it out while the page comes in.
+ABSENT = """{
+    const seen = new MutationObserver(() => {
+        const found = document.getElementById("jupyter-config-data");
+        if (!found?.textContent.trimEnd().endsWith("}")) return;
+        seen.disconnect();
+        const known = JSON.parse(found.textContent);
+        known.federated_extensions = known.federated_extensions.filter(({ name }) => name !== "nb-agent");
+        found.textContent = JSON.stringify(known);
+    });
+    seen.observe(document, { childList: true, subtree: true, characterData: true });
+}"""
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     return tmp_path_factory.mktemp("saved-runs")
@@ -69,11 +83,10 @@ def base(root):
         notary.sign(nbformat.read(root / "trusted.ipynb", 4))
         notary.store.close()
         write(root, "untrusted", PROSE + "\nanother", saved(state))
-        write(root, "plain", PROSE, {MIME: state, "text/html": "<p>the HTML</p>", "text/plain": "the text"})
-        write(root, "long", "%%agent\nlong", saved(state_of(long_events(200))))
-        broken = [{"version": 1, "gzip": "H4sIAAAA"}, {"version": 2}, {"version": 1, "rounds": 5}, None]
+        broken = [{"version": 1, "gzip": "H4sIAAAA"}, {"version": 2}, {"version": 1, "rounds": 5}, 7, None, state]
         html = "<p>the HTML</p><script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
-        write(root, "broken", "x = 1", *({MIME: one, "text/html": html, "text/plain": "the text"} for one in broken))
+        outputs = [saved(state_of(long_events(200))), *({MIME: one, "text/html": html, "text/plain": "the text"} for one in broken)]
+        write(root, "others", "x = 1", *outputs)
         with lab(root) as base:
             yield base
 
@@ -87,32 +100,33 @@ def write(root, name, code, *bundles):
 
 
 @pytest.fixture(scope="module")
-def chromium():
+def context():
     with browser() as chromium:
-        yield chromium
+        context = chromium.new_context(viewport={"width": 1280, "height": 1000})
+        context.set_default_timeout(30_000)
+        yield context
 
 
-@pytest.fixture
-def opening(chromium, base):
-    """Opens a notebook with no kernel; nothing may be in the console of its page."""
-    pages, errors = [], []
+@pytest.fixture(scope="module")
+def opening(context, base):
+    """Opens a notebook with no kernel, once for all tests; nothing may be in the console of its page."""
+    pages, errors = {}, []
 
-    def make(name, host="lab", before=None):
-        page = chromium.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(15_000)
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        if before:
-            before(page)
-        page.goto(f"{base}/{HOSTS[host]}/{name}.ipynb" + ("?reset" if host == "lab" else ""))
-        page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
-        pages.append(page)
-        return page
+    def make(name, host="lab", *, absent=False):
+        if (name, host, absent) not in pages:
+            page = pages[name, host, absent] = context.new_page()
+            page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            if absent:
+                page.add_init_script(ABSENT)
+            page.goto(f"{base}/{HOSTS[host]}/{name}.ipynb" + ("?reset" if host == "lab" else ""))
+            page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
+        pages[name, host, absent].bring_to_front()
+        return pages[name, host, absent]
 
     yield make
-    for page in pages:
-        page.close()
-    print(errors)
+    for page in pages.values():
+        page.close()  # a server waits for its pages before it ends
     assert [error for error in errors if not HARMLESS.search(error)] == []
 
 
@@ -121,8 +135,9 @@ def shot(page, name):
     page.screenshot(path=SHOTS / f"{name}.png")
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("name", ["trusted", "untrusted"])
+@pytest.mark.parametrize(
+    ("host", "name"), [("lab", "trusted"), ("lab", "untrusted"), ("notebook", "trusted"), ("notebook", "untrusted")]
+)
 def test_a_saved_run_opens_as_the_full_inspector_without_a_kernel(opening, host, name):
     page = opening(name, host)
     run = page.locator(".jp-OutputArea-output .nba")
@@ -136,24 +151,70 @@ def test_a_saved_run_opens_as_the_full_inspector_without_a_kernel(opening, host,
     shot(page, f"saved-{host}-{name}")
 
 
-#: What a page learns of an extension is its name in a list: this takes it out while the page comes in.
-ABSENT = """{
-    const seen = new MutationObserver(() => {
-        const found = document.getElementById("jupyter-config-data");
-        if (!found?.textContent.trimEnd().endsWith("}")) return;
-        seen.disconnect();
-        const known = JSON.parse(found.textContent);
-        known.federated_extensions = known.federated_extensions.filter(({ name }) => name !== "nb-agent");
-        found.textContent = JSON.stringify(known);
-    });
-    seen.observe(document, { childList: true, subtree: true, characterData: true });
-}"""
-
-
 @pytest.mark.parametrize("host", HOSTS)
-def test_without_the_extension_the_html_shows(opening, host):
-    page = opening("untrusted", host, lambda page: page.add_init_script(ABSENT))
+def test_agent_cells_look_like_prose_and_other_cells_like_python(opening, host):
+    page = opening("trusted", host)
+    prose = page.locator(".nba-prose")
+    prose.wait_for()
+    assert prose.count() == 1
+    colours = "(lines) => lines.flatMap((line) => [line, ...line.querySelectorAll('*')]).map((one) => getComputedStyle(one).color)"
+    lines = prose.locator(".cm-line:not(.nba-prose-magic)")
+    assert len(set(lines.evaluate_all(colours))) == 1, "a quote begins no string and a word is no keyword"
+    assert len(set(page.locator(".cm-editor:not(.nba-prose) .cm-line").evaluate_all(colours))) > 1
+    assert prose.locator(".nba-prose-head").inner_text() == "# The task"
+    assert prose.locator(".nba-prose-code").inner_text() == "`config.yaml`"
+    assert prose.locator(".nba-prose-strong").inner_text() == "**report**"
+
+
+def test_a_cell_becomes_prose_while_it_is_typed(opening):
+    page = opening("untrusted", "notebook")
+    python = page.locator(".jp-Notebook .jp-CodeCell").nth(1).locator(".cm-editor")
+    python.locator(".cm-content").click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("%%agent\n")
+    page.locator(".nba-prose").nth(1).wait_for()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("x")
+    page.wait_for_function("document.querySelectorAll('.nba-prose').length === 1")
+
+
+def test_the_keys_of_an_inspector_do_not_reach_the_notebook(opening):
+    page = opening("trusted", "lab")
+    run = page.locator(".nba")
+    run.locator(".nba-item").first.click()
+    for key in ("ArrowDown", "x", "d", "d"):
+        page.keyboard.press(key)
+    assert page.locator(".jp-Notebook .jp-CodeCell").count() == 2
+    assert run.locator(".nba-item[aria-current]").get_attribute("aria-label").startswith("Reply 1")
+
+
+def test_it_follows_the_theme_and_fits_a_narrow_page(opening):
+    page = opening("trusted", "notebook")
+    for name in ("Settings", "Theme", "JupyterLab Dark"):
+        page.locator(".lm-MenuBar-item:visible, .lm-Menu-item:visible", has_text=re.compile(f"^{name}$")).first.click()
+    page.locator(".nba[data-theme=dark]").wait_for()
+    shot(page, "saved-dark")
+    page.set_viewport_size({"width": 360, "height": 900})
+    assert page.locator(".nba").evaluate("(run) => run.scrollWidth <= run.clientWidth && run.getBoundingClientRect().right <= 360")
+    shot(page, "saved-dark-narrow")
+
+
+def test_200_rounds_open_from_their_packed_form(opening):
+    run = opening("others", "notebook").locator(".nba").first
+    run.wait_for()
+    assert run.get_attribute("data-rounds") == "200"
+
+
+def test_what_cannot_be_drawn_leaves_the_html_and_runs_nothing(opening):
+    page = opening("others", "notebook")
+    page.get_by_text("the HTML").nth(4).wait_for()
+    assert page.locator(".nba").count() == 2, "a state that is not packed is drawn as it is"
+    assert page.title() != "owned"
+
+
+def test_without_the_extension_the_html_shows(opening):
+    page = opening("untrusted", "notebook", absent=True)
     page.locator(".nba-page").wait_for()
     assert "Read config.yaml" in page.locator(".nba-page").inner_text()
     assert page.locator(".nba, .nba-prose").count() == 0
-    shot(page, f"saved-{host}-without")
+    shot(page, "saved-without")

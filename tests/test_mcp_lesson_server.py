@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError as Refused
+from mcp.types import ElicitResult, PromptReference
 
 from nb_agent.errors import ToolError
 from nb_agent.mcp import Hub
@@ -25,6 +26,24 @@ def place(tmp_path_factory):
     (place / "数据").mkdir()
     (place / "out").symlink_to(place.parent)
     return place
+
+
+@pytest.fixture(scope="module", params=["legacy", "modern"])
+def asking(place, request):
+    """The server with the tool that asks back, in each era; who answers is a name in a list."""
+    hub, names = Hub(), ["Adi"]
+    command = [sys.executable, "-m", "nb_agent.mcp.lesson_server", "--dir", str(place), "--ask"]
+    connection = hub.connect("people", command=command, era=request.param)
+    connection.close()
+
+    async def elicited(_, params):
+        assert params.message == "Which nickname shall the user have?"
+        return ElicitResult(action="accept", content={"nickname": names[0]}) if names else ElicitResult(action="decline")
+
+    connection.wishes.client["elicitation_callback"] = elicited
+    connection.open()
+    yield connection, names
+    hub.close_all()
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +154,26 @@ def test_a_missing_directory_is_told_at_the_start(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["--dir", str(tmp_path / "none")])
     assert "is no directory" in capsys.readouterr().err
+
+
+def test_it_offers_a_resource_a_template_and_a_prompt_whose_argument_it_completes(asking):
+    connection, _ = asking
+    assert [entry["uri"] for entry in connection.ask(lambda client, _: client.list_resources())["resources"]] == ["users://schema"]
+    templates = connection.ask(lambda client, _: client.list_resource_templates())["resourceTemplates"]
+    assert [entry["uriTemplate"] for entry in templates] == ["users://of/{city}"]
+    (content,) = connection.ask(lambda client, _: client.read_resource("users://of/Lima"))["contents"]
+    assert [user["id"] for user in json.loads(content["text"])] == ["U-1005", "U-1009"]
+    (content,) = connection.ask(lambda client, _: client.read_resource("users://schema"))["contents"]
+    assert content["text"].startswith("CREATE TABLE users")
+    (message,) = connection.ask(lambda client, _: client.get_prompt("welcome", {"city": "Oslo"}))["messages"]
+    assert "live in Oslo" in message["content"]["text"]
+    ref, argument = PromptReference(name="welcome"), {"name": "city", "value": "b"}
+    assert connection.ask(lambda client, _: client.complete(ref, argument))["completion"]["values"] == ["Berlin"]
+
+
+def test_a_nickname_is_asked_of_the_person_and_a_no_is_a_failure(asking):
+    connection, names = asking
+    result = connection.call("ask_nickname", {"user_id": "U-1001"})
+    assert json.loads(result["content"][0]["text"]) == {"id": "U-1001", "nickname": "Adi"}
+    names.clear()
+    assert connection.call("ask_nickname", {"user_id": "U-1001"})["isError"] is True

@@ -26,7 +26,7 @@ from nb_agent.tools.calling import Caller
 from nb_agent.tools.toolbox import Toolbox
 
 #: Requests in all.
-ROUNDS = int(os.environ.get("NB_AGENT_SOAK_ROUNDS", "2000"))
+ROUNDS = int(os.environ.get("NB_AGENT_SOAK_ROUNDS", "1000"))
 #: One request in so many fails.
 ONE_IN = 5
 #: Messages after which a conversation begins anew.

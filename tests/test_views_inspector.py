@@ -660,7 +660,9 @@ def test_the_saved_page_reads_without_its_style(chromium, whole):
     bare = re.sub(r' style="[^"]*"', "", re.sub(r"(?s)<style>.*?</style>", "", html.page(whole)))
     page = static(chromium, bare)
     shown = page.locator("body").inner_text()
-    assert all(said in shown for said in ("mock model", "Ended: stop", "Round 3", "Request 2", "write_file", "600 (+6)", ANSWER))
+    assert all(
+        said in shown for said in ("mock model", "Ended: stop", "Round 3", "Request 2", "write_file", "600, +6 (template)", ANSWER)
+    )
     page.close()
 
 

@@ -19,6 +19,7 @@ from nb_agent.values import JSON
 
 if TYPE_CHECKING:
     from nb_agent.mcp.line import Line
+    from nb_agent.mcp.wirelog import WireLog
 
 __all__ = ["CALL_LIMIT", "Connection", "open_all"]
 
@@ -42,6 +43,7 @@ class Connection:
         call_limit: seconds that one call may take.
         trusted: whether the person vouches for it (see `McpTool.tier`).
         wishes: who is told of progress, of messages that come unasked and of those on the wire; who answers the server.
+        log: where its messages are kept, where somebody keeps them.
         starts: how often the server was started, or tried to be.
     """
 
@@ -62,6 +64,7 @@ class Connection:
         self.call_limit = call_limit
         self.notes: list[str] = []
         self.wishes = Wishes(idle_limit)
+        self.log: WireLog | None = None
         self.starts = 0
         self._failures = 0  # starts and lines in a row that no call came back from
         self._failed_at = 0.0

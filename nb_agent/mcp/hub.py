@@ -18,6 +18,7 @@ from nb_agent.mcp.configuration import configured
 from nb_agent.mcp.connection import CALL_LIMIT, Connection, open_all
 from nb_agent.mcp.offered import McpTool, tools_of
 from nb_agent.mcp.target import NAME, Target
+from nb_agent.mcp.wirelog import WireLog
 
 __all__ = ["Connection", "Hub"]
 
@@ -27,10 +28,12 @@ class Hub:
 
     Attributes:
         connections: by name.
+        log: the messages that went over their wires; `views.taps` draws them.
     """
 
     def __init__(self) -> None:
         self.connections: dict[str, Connection] = {}
+        self.log = WireLog()
         self._known: tuple[Any, tuple[McpTool, ...]] = ((), ())
         # Not at exit: `line` does that for all at once, and waits for them.
         weakref.finalize(self, _drop, self.connections).atexit = False
@@ -112,7 +115,10 @@ class Hub:
             return known
         if known is not None:
             self.close(name)
-        return Connection(name, target, start_limit=start_limit, call_limit=call_limit, idle_limit=idle_limit, trusted=trusted)
+        made = Connection(name, target, start_limit=start_limit, call_limit=call_limit, idle_limit=idle_limit, trusted=trusted)
+        made.log = self.log
+        self.log.watch(made)  # before it opens: the handshake is seen too
+        return made
 
     def configure(self, path: str | os.PathLike[str], *, start_limit: float = 20.0, trusted: bool = False) -> tuple[str, ...]:
         """Connect to all servers of a configuration file, at the same time; a sentence for each that could not be.

@@ -1,8 +1,8 @@
-"""A small MCP server to learn with: a read-only database of invented users, and a lister of one directory.
+"""A small MCP server to learn with: a read-only database of invented users, a lister of one directory, and one of each else.
 
-``python -m nb_agent.mcp.lesson_server [--dir DIR]`` speaks MCP over standard input and output. Unlike the kit's own tools it knows
-nothing of nb_agent's loop: any MCP host can start it. It writes nothing and reads nothing outside DIR, and that SQL only reads is
-seen to by SQLite itself (an authorizer and ``query_only``), not by a pattern.
+``python -m nb_agent.mcp.lesson_server [--dir DIR] [--ask]`` speaks MCP over standard input and output. Unlike the kit's own tools
+it knows nothing of nb_agent's loop: any MCP host can start it. It writes nothing and reads nothing outside DIR, and that SQL only
+reads is seen to by SQLite itself (an authorizer and ``query_only``), not by a pattern.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.types import Completion, CompletionArgument, ToolAnnotations
+from pydantic import BaseModel, Field
 
 __all__ = ["USERS", "Users", "make_server"]
 
@@ -124,8 +125,8 @@ def _entry(entry: Path) -> dict[str, Any]:
 City = Literal["Berlin", "Lima", "Oslo", "京都"]
 
 
-def make_server(root: Path, users: Users) -> MCPServer:
-    """The server with its four tools, not running yet."""
+def make_server(root: Path, users: Users, *, asks: bool = False) -> MCPServer:
+    """The server with its four tools, resources and prompt, not running yet; with ``asks`` also a tool that asks a person back."""
     server: MCPServer = MCPServer("nb_agent lessons", instructions="A database of invented users, and one directory. Read-only.")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     # Plain JSON texts: a structured form beside them would say the same twice.
@@ -173,7 +174,49 @@ def make_server(root: Path, users: Users) -> MCPServer:
         """List the files and directories in a directory, with their kinds and sizes in bytes."""
         return _json(list_entries(root, path))
 
+    if asks:
+        tool(ask_nickname)
+    _add_contents(server, users)
     return server
+
+
+class Nickname(BaseModel):
+    """What the person at the keyboard is asked for."""
+
+    nickname: str = Field(description="What the user likes to be called.", min_length=1, max_length=40)
+
+
+def _asked_for() -> Elicit[Nickname]:
+    return Elicit("Which nickname shall the user have?", Nickname)
+
+
+def ask_nickname(
+    nickname: Annotated[Nickname, Resolve(_asked_for)],
+    user_id: Annotated[str, Field(description="The id of the user it is for, e.g. 'U-1001'.", pattern=r"^U-\d{4}$")],
+) -> str:
+    """Ask the person at the keyboard, not the model, for a nickname of one user; nothing is kept."""
+    return _json({"id": user_id, "nickname": nickname.nickname})
+
+
+def _add_contents(server: MCPServer, users: Users) -> None:
+    """What a server can offer beside tools: a resource, a template of resources, a prompt, and completion of its argument."""
+
+    @server.resource("users://schema", mime_type="text/plain", description="The table that the tools read, as SQL.")
+    def schema() -> str:
+        return "CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT, city TEXT, email TEXT, joined TEXT)"
+
+    @server.resource("users://of/{city}", mime_type="application/json", description="All users of one city.")
+    def of_city(city: str) -> str:
+        return _json(users.rows("SELECT * FROM users WHERE city = ?", (city,))[0])
+
+    @server.prompt(description="Ask for a welcome letter to the users of one city.")
+    def welcome(city: str) -> str:
+        return f"Write a short letter that welcomes the users who live in {city}. Look them up first."
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no annotations here
+    async def completed(ref: Any, argument: CompletionArgument, context: Any) -> Completion:
+        del ref, context  # there is one argument, and it is the same wherever it stands
+        return Completion(values=[city for city in get_args(City) if city.lower().startswith(argument.value.lower())])
 
 
 def _json(value: Any) -> str:
@@ -184,10 +227,12 @@ def main(words: list[str] | None = None) -> None:
     """Serve until the other end closes standard input."""
     parser = argparse.ArgumentParser(prog="python -m nb_agent.mcp.lesson_server", description=__doc__.splitlines()[0])
     parser.add_argument("--dir", default=".", metavar="DIR", help="the directory that is listed (default: where it is started)")
-    root = Path(parser.parse_args(words).dir).resolve()
+    parser.add_argument("--ask", action="store_true", help="also offer a tool that asks the person back (elicitation)")
+    given = parser.parse_args(words)
+    root = Path(given.dir).resolve()
     if not root.is_dir():
         parser.error(f"--dir {str(root)!r} is no directory")
-    make_server(root, Users()).run("stdio")
+    make_server(root, Users(), asks=given.ask).run("stdio")
 
 
 if __name__ == "__main__":

@@ -151,13 +151,15 @@ class Line:
         """
         loop = asyncio.get_running_loop()
         last = loop.time() + limit * _LONGEST
+        ends = asyncio.timeout(limit)
         self._busy(1)
+        self._wishes.deadlines.add(ends)
         try:
             with quiet.telling(self._note):
-                async with asyncio.timeout(limit) as ends:  # when it passes, the SDK tells the server that nobody waits
+                async with ends:  # when it passes, the SDK tells the server that nobody waits
 
                     async def heard(done: float, total: float | None, text: str | None) -> None:
-                        if not ends.expired():
+                        if not ends.expired() and ends.when() is not None:  # none while a person is asked
                             ends.reschedule(min(last, loop.time() + limit))
                         for listener in self._wishes.progress:
                             listener(done, total, text)
@@ -166,6 +168,7 @@ class Line:
         except Exception as error:  # noqa: BLE001  the SDK raises MCPError, RuntimeError, ValidationError and groups of them
             raise await self._failure(leaf(error), limit) from None
         finally:
+            self._wishes.deadlines.discard(ends)
             self._busy(-1)
         answer: JSON = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return answer

@@ -93,6 +93,11 @@ class McpTool:
             raise ToolError("\n".join(part.text for part in parts if isinstance(part, Text)) or "the tool failed without a word")
         return parts
 
+    def wire(self, key: str) -> list[JSON]:
+        """The messages that a call with this idempotency key sent and got (see `wirelog.WireLog.entries`)."""
+        log = self.connection.log
+        return [] if log is None else [entry for entry in log.entries() if entry["call_id"] == key]
+
 
 def tools_of(connections: Sequence[Connection]) -> tuple[McpTool, ...]:
     """The tools of all connections as they were listed last, each under a name of its own."""

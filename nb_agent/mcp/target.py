@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
@@ -120,6 +121,7 @@ class Wishes:
         heard: is given each message that the server sends unasked, as the SDK's object.
         progress: is given the numbers and the text of each report of progress.
         wire: is given ``"sent"`` or ``"received"`` and the message, as it goes over the wire, in JSON.
+        deadlines: of the calls under way, for whoever stops the clock while a person is asked.
     """
 
     idle_limit: float | None = None
@@ -127,6 +129,7 @@ class Wishes:
     heard: list[Callable[[Any], None]] = field(default_factory=list)
     progress: list[Callable[[float, float | None, str | None], None]] = field(default_factory=list)
     wire: list[Callable[[str, JSON], None]] = field(default_factory=list)
+    deadlines: set[asyncio.Timeout] = field(default_factory=set)
 
 
 def one_line(text: str, most: int = 400) -> str:

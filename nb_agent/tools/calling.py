@@ -26,7 +26,7 @@ from nb_agent.tools.failures import code_of, line_of, traceback_of
 from nb_agent.tools.results import MOST_TOKENS, to_parts
 from nb_agent.tools.threads import Threads
 from nb_agent.tools.toolbox import AnyTool, Toolbox
-from nb_agent.values import JSON
+from nb_agent.values import JSON, dumps
 
 __all__ = ["Caller", "Prepared"]
 
@@ -214,7 +214,17 @@ class Caller:
                 fault = self._masks.cover(traceback_of(error))
         printed = self._masks.cover(said.text)
         seconds, pictures = self._clock() - began, tuple(said.pictures)
-        return ToolDone(number, result, _closed(steps), seconds, fault, whole, printed, pictures, entry.key)
+        return ToolDone(number, result, _closed(steps), seconds, fault, whole, printed, pictures, entry.key, self._wire(entry))
+
+    def _wire(self, entry: Prepared) -> tuple[JSON, ...]:
+        """What went over the wire for a call of a tool that has one, masked like its result."""
+        messages = getattr(entry.tool, "wire", None)
+        if messages is None:
+            return ()
+        return tuple(
+            message | {"body": None if message["body"] is None else self._masks.cover(dumps(message["body"]))}
+            for message in messages(entry.key)
+        )
 
     def _told(self, entry: Prepared, value: Any) -> tuple[ToolResult, tuple[Step, ...], str | None]:
         """What came of a tool that ended well: masked, cut, and framed where strangers speak; and the whole of what was cut."""

@@ -21,6 +21,7 @@ The state::
               calls:   [{id, name, arguments, steps: [{name, state, note}], asks: null or text, seconds, traceback,
                          printed, pictures: [{data, media_type, url}], whole: null or text, key,
                          result: null or {text, images: [{data, media_type, url}], code},
+                         wire: [{direction, server, era, method, id, at, seconds, bytes, body (text)}]   of an MCP server,
                          asked: null or the arguments that the model asked for, where a person changed them,
                          given: null or the result of the tool, where a person changed it}]}]
     ending: null or {reason, meaning, error, seconds, usage, text}
@@ -243,6 +244,7 @@ class Fold:
         whole: JSON = {"steps": shown_steps(event.steps), "result": shown_result(event.result), "seconds": event.seconds}
         whole |= {"traceback": capped(event.traceback), "printed": capped(event.printed), "whole": capped(event.whole)}
         whole |= {"asks": None, "pictures": [shown_image(picture) for picture in event.pictures], "key": event.key}
+        whole["wire"] = capped([dict(message) for message in event.wire])
         return changes + [["set", self._round("calls", place, key), value] for key, value in whole.items()]
 
     def _ended(self, event: events.RunEnded) -> list[Change]:
@@ -276,7 +278,7 @@ def _weights(change: JSON, counted: JSON | None) -> JSON:
 
 
 #: What is not known of a call before it has ended.
-_NOTHING: JSON = {"seconds": None, "traceback": None, "printed": "", "pictures": [], "whole": None, "key": ""}
+_NOTHING: JSON = {"seconds": None, "traceback": None, "printed": "", "pictures": [], "whole": None, "key": "", "wire": []}
 _NOTHING |= {"asked": None, "given": None}
 
 _BY_HAND: Final = "changed by hand before it went out"

@@ -161,7 +161,7 @@ def _token_row(entry: JSON, tokens: JSON, used: list[str]) -> str:
     reported = words.read(reply["usage"])
     more = ""
     if reported is not None and reported != tokens["total"]:
-        more = f" ({_text(words.difference(reported - tokens['total'], reply, 'input'))})"
+        more = f", {_text(words.difference(reported - tokens['total'], reply, 'input'))}"
     numbers += [
         f"<b>{tokens['total']:,}</b>",
         words.figure(reported) + more,

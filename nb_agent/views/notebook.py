@@ -1,7 +1,7 @@
 """Shows a run where a person watches: the live inspector in a notebook, lines of text in a terminal, nothing in a script.
 
-When the run ends, the inspector in the output is replaced by static HTML and text, so that the saved notebook needs no widget and
-no kernel. All display is done here, in the thread that pulls the run.
+When the run ends, the inspector in the output is replaced by what `saved` makes of the run, so that the saved notebook needs no
+widget and no kernel. All display is done here, in the thread that pulls the run.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def opened(stored: JSON) -> JSON:
     """The state from its saved form, ``{"version", "gzip"}``; a state that is not packed is taken as it is.
 
     Raises:
-        OSError, ValueError: it is not what `saved` made.
+        EOFError, OSError, ValueError: it is not what `saved` made.
     """
     state: JSON = json.loads(gzip.decompress(base64.b64decode(stored["gzip"], validate=True))) if "gzip" in stored else stored
     branches = []
@@ -83,7 +83,7 @@ def _stored(state: JSON, room: float) -> JSON:
 
 
 def _packed(state: JSON) -> JSON:
-    said = gzip.compress(dumps(state).encode(), mtime=0)  # no time in it: the same run, the same bytes
+    said = gzip.compress(dumps(state).encode("utf-8", "replace"), mtime=0)  # no time in it: the same run, the same bytes
     return {"version": state["version"], "gzip": base64.b64encode(said).decode()}
 
 
@@ -146,8 +146,8 @@ def _new_bytes(state: JSON) -> int:
         *state["rounds"],
         *(entry for branch in state["branches"] for entry in _branch(branch, state["rounds"])["state"]["rounds"]),
     ]
-    sent = sum(len(dumps(entry["request"]["change"].get("new", {})).encode()) for entry in rounds)
-    came = sum(len(dumps(entry["reply"]["body"]).encode()) for entry in rounds if entry["reply"])
+    sent = sum(len(dumps(entry["request"]["change"].get("new", {})).encode("utf-8", "replace")) for entry in rounds)
+    came = sum(len(dumps(entry["reply"]["body"]).encode("utf-8", "replace")) for entry in rounds if entry["reply"])
     calls = [call for entry in rounds for call in entry["calls"]]
     images = [image for call in calls for image in [*call["pictures"], *((call["result"] or {}).get("images") or [])]]
     return sent + came + 2 * sum(len(image["data"] or "") for image in images)
@@ -156,4 +156,4 @@ def _new_bytes(state: JSON) -> int:
 def _size(value: Any) -> int:
     """Bytes in a notebook's file, where texts are lists of lines and JSON has a line for each value, all of it indented."""
     written = json.dumps(value.splitlines(keepends=True) if isinstance(value, str) else value, ensure_ascii=False, indent=1)
-    return len(written.encode()) + 6 * (written.count("\n") + 1)
+    return len(written.encode("utf-8", "replace")) + 6 * (written.count("\n") + 1)

@@ -67,6 +67,7 @@ def _round(entry: JSON, *, last: bool, ended: bool) -> list[str]:
     if request["tokens"]:
         parts = request["tokens"]["parts"]
         lines.append("        " + " · ".join(f"{WORDS.get(part, part)} {count:,}" for part, count in parts.items() if count))
+    lines += [f"        {request['budget']['words']}"] if request["budget"] else []
     lines += [f"        {compacted(cut)}" for cut in entry["compacted"]]
     lines += [f"        note: {notice}" for notice in request["notices"]]
     lines += [f"        {waited(retry)}" for retry in entry["retries"]]

@@ -780,6 +780,12 @@ function copyButton(page, text, label = "Copy") {
 
 const block = (text, label) => h("pre", { class: "nba-block", tabindex: "0", "aria-label": label }, text);
 const kept = (title, text, label) => h("details", { class: "nba-details" }, h("summary", {}, title), block(text, label));
+/** The messages of an MCP server's wire, one after the other. */
+export const wireText = (messages) => messages.map(({ direction, method, id, seconds: took, bytes, body }) => {
+  const said = [`${direction === "sent" ? "→" : "←"} ${method || "answer"}`, id === null ? "a notice" : `#${id}`, plural(bytes, "byte"), seconds(took)];
+  return `${said.filter(Boolean).join(" · ")}\n${body ?? "(too large to keep)"}`;
+}).join("\n\n");
+
 const notices = (texts) => (texts.length ? h("ul", { class: "nba-notices" }, ...texts.map((text) => h("li", {}, text))) : null);
 
 /** A picture that came with a tool's result; only bytes that are here, never an address that would be fetched. */
@@ -1249,13 +1255,14 @@ function callView(page, item, index, place) {
     const said = result && (result.text || !pictures.length) ? [block(result.text || "(empty)", "result")] : [];
     const nothing = result ? [] : [h("p", { class: "nba-dim" }, "None yet.")];
     const trace = call.traceback ? [kept("Traceback (for you; the model does not get it)", call.traceback, "traceback")] : [];
+    const wire = call.wire?.length ? [kept(`MCP: ${plural(call.wire.length, "message")} on the wire`, wireText(call.wire), "messages")] : [];
     const shown = call.pictures.map(picture);
     const printed = call.printed || shown.length ? [h("h5", {}, "What the tool printed and showed"),
       ...(call.printed ? [block(call.printed, "output of the tool")] : []), ...shown] : [];
     const whole = call.whole === null ? [] : [kept("The whole result (the model got less)", call.whole, "whole result")];
     const given = call.given ? [kept("What the tool gave, before a person changed it", call.given.text, "result of the tool")] : [];
     outcome.replaceChildren(h("h5", {}, "Result, as the model reads it"), ...nothing, ...said, ...pictures, ...given, ...whole,
-      ...printed, ...trace);
+      ...printed, ...trace, ...wire);
   }
   update();
   const title = h("h4", { class: "nba-title nba-signature" }, line, small);
