@@ -19,10 +19,13 @@ from nb_agent.events import Answer, Event, RunEnded
 from nb_agent.guards.masking import Masks, secrets_of
 from nb_agent.guards.policy import Policy, PolicyLike
 from nb_agent.history import Finding, check
-from nb_agent.mcp import Hub
-from nb_agent.messages import Message
+from nb_agent.mcp import Connection, Hub
+from nb_agent.mcp.asking import attach
+from nb_agent.mcp.inbox import Inbox
+from nb_agent.messages import Message, Reply
 from nb_agent.pricing import Prices
 from nb_agent.run import Branch, Run
+from nb_agent.sampling import sampled
 from nb_agent.settings import SETTINGS, known
 from nb_agent.stepping import Mode
 from nb_agent.steps import Steps
@@ -122,6 +125,8 @@ class Agent:
         self.prices = prices
         self.settings: JSON = known(settings) | dict(extra_body or {})
         self.hub = Hub()
+        self.hub.prepare = self._let_ask
+        self._inbox = Inbox()
         self._serving = ExitStack()
         self.last_run: Run | None = None
         self._key = None if api_key is None else Secret(api_key)
@@ -159,6 +164,27 @@ class Agent:
         """
         self.hub.connect(name, **how)
         return [tool.name for tool in self.hub.tools() if tool.connection.name == name]
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Put messages at the end of the conversation, such as those of an MCP resource or prompt (see `mcp.contents`)."""
+        self._history = (*self._history, *messages)
+
+    def asking(self, act: Callable[[], Any]) -> Any:
+        """What ``act`` gives; what an MCP server asks meanwhile is asked of the person here."""
+        with self._inbox.open(notebook.opened(shown=False).ask):
+            return self._inbox.during(act)
+
+    def _let_ask(self, connection: Connection) -> None:
+        """Let a server ask the person, where there is one: for words, and for answers of this agent's model."""
+
+        def answer(messages: tuple[Message, ...], /, *, system: str | None, max_tokens: int) -> Reply:
+            target, send = self._resolved()
+            return sampled(target, send, messages, system=system, max_tokens=max_tokens)
+
+        attach(connection, self._inbox.ask if notebook.somebody() else None, answer=answer, model=self.model)
+
+    def _resolved(self) -> tuple[loop.Target, providers.Sender]:
+        return providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
 
     def serve(self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> str:
         """Serve its tools over MCP (Streamable HTTP) to other programs, with its policy and its masks, until `close`; the address.
@@ -204,7 +230,7 @@ class Agent:
 
     def check(self, prompt: str | Sequence[Any] = "…") -> tuple[Finding, ...]:
         """What the provider would refuse of the conversation with this prompt, and what would be mended (see `history.check`)."""
-        target, _ = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
+        target, _ = self._resolved()
         return check((*self.history, said_of(prompt)), target.wire, model=target.model)
 
     def _offered(self, tools: Tools | str | None, prompt: Message) -> Toolbox:
@@ -303,7 +329,7 @@ class Agent:
 
     def _assembled(self, said: Message, wished: Wished, mode: Mode, left: Branch | None = None) -> Assembled:
         """A run of these wishes, ready to be pulled; with ``left``, one that goes on from a round of another run."""
-        target, send = providers.resolve(self.model, base_url=self.base_url, key=self._key, environ=os.environ, wire=self.wire)
+        target, send = self._resolved()
         wishes = Wishes(
             toolbox=self._offered(wished.tools, said),
             settings=self.settings,
@@ -319,6 +345,7 @@ class Agent:
             cost_limit=first(wished.cost_limit, self.cost_limit),
             prices=self.prices,
             answer=wished.answer,
+            idle=self._inbox.serve,
             mode=mode,
         )
         target = replace(target, window=self.window or target.window)
@@ -344,7 +371,8 @@ class Agent:
                 line.asking = shown.ask
                 person = Person(line.stepper, shown.ask, self.ask)
                 observers = [line.run.events.append, self._remember, *([on_event] if on_event else []), shown.observe]
-                loop.pull(line.running, *observers, answer=functools.partial(line.answers, person=person.answer))
+                with self._inbox.open(line.ask):
+                    loop.pull(line.running, *observers, answer=functools.partial(line.answers, person=person.answer))
                 if line.stepper.back is None:
                     return line.run
                 line = self._assembled(said, wished, "step", Branch(line.stepper.back, line.run))

@@ -49,6 +49,7 @@ class Wishes:
 
     Attributes:
         answer: answers events before anybody is asked (see `events`).
+        idle: is called while calls are waited for, in the thread that pulls the run.
         mode: where a person is asked first (see `stepping.Stepper`).
     """
 
@@ -66,6 +67,7 @@ class Wishes:
     cost_limit: float | None = None
     prices: Prices | None = None
     answer: Callable[[Event], Answer] = _nothing
+    idle: Callable[[], None] | None = None
     mode: Mode = "run_on"
 
 
@@ -153,6 +155,7 @@ def assembled(
         fitting=fitting,
         notices=tuple(filter(None, [crowded(len(toolbox))])),
         begun=begun,
+        idle=wishes.idle,
         clock=answers.clock,
     )
     return line

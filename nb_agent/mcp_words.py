@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from nb_agent.errors import SettingError
@@ -68,6 +69,42 @@ def _doctor(agent: Agent, words: Sequence[str]) -> str:
     return str(diagnose(connection.target, name=connection.name, start_limit=connection.start_limit))
 
 
+def _resources(agent: Agent, words: Sequence[str]) -> str:
+    """Resources NAME: what it lets others read, and the prompts that it has."""
+    from nb_agent.mcp import contents  # noqa: PLC0415  the SDK comes with it
+
+    connection = _named(agent, words, "resources")
+    kinds: tuple[contents.Offered, ...] = ("resources", "templates", "prompts")
+    found = [(kind, entry) for kind in kinds for entry in agent.asking(partial(contents.listed, connection, kind))]
+    lines = [f"{kind[:-1]:9} {entry.get('uri') or entry.get('uriTemplate') or entry['name']}" for kind, entry in found]
+    return "\n".join(lines) or f"{connection.name} has no resources and no prompts"
+
+
+def _read(agent: Agent, words: Sequence[str]) -> str:
+    """Read NAME URI: put a resource into the conversation."""
+    from nb_agent.mcp import contents  # noqa: PLC0415  likewise
+
+    if len(words) != 2:
+        raise SettingError("%agent mcp read takes the name of a server and the address of a resource")
+    connection = _named(agent, words[:1], "read")
+    return _added(agent, agent.asking(lambda: contents.read(connection, words[1], model=agent.model)))
+
+
+def _prompt(agent: Agent, words: Sequence[str]) -> str:
+    """Prompt NAME PROMPT [ARGUMENT=VALUE …]: put a prompt of a server into the conversation."""
+    from nb_agent.mcp import contents  # noqa: PLC0415  likewise
+
+    if len(words) < 2:
+        raise SettingError("%agent mcp prompt takes the name of a server and of a prompt, then ARGUMENT=VALUE")
+    connection, given = _named(agent, words[:1], "prompt"), dict(_pair(text) for text in words[2:])
+    return _added(agent, agent.asking(lambda: contents.prompt(connection, words[1], given, model=agent.model)))
+
+
+def _added(agent: Agent, preview: Any) -> str:
+    agent.add(preview.messages)
+    return f"{preview}\nIt is in the conversation now."
+
+
 def _remove(agent: Agent, words: Sequence[str]) -> str:
     """Remove NAME: end the connection."""
     name = _named(agent, words, "remove").name
@@ -88,5 +125,8 @@ WORDS: Final[dict[str, Callable[[Agent, Sequence[str]], str]]] = {
     "config": _config,
     "list": _list,
     "doctor": _doctor,
+    "resources": _resources,
+    "read": _read,
+    "prompt": _prompt,
     "remove": _remove,
 }

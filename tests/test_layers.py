@@ -16,7 +16,7 @@ LAYERS = [
     ["messages"],
     ["events", "deltas", "vocabulary", "joining", "guards"],
     ["history", "turns", "tokens", "adapters", "windows", "compaction", "nodes"],
-    ["endings", "resuming", "loop", "exchange", "ruling"],
+    ["endings", "resuming", "loop", "exchange", "ruling", "sampling"],
     ["background"],
     ["transport", "retrying", "network", "sockets", "rechunking", "recording", "tools"],
     ["mock", "mcp", "kit", "by_hand"],

@@ -102,7 +102,8 @@ def test_a_notebook_with_200_rounds_is_hardly_larger_than_what_was_new(long_run)
 
 
 @pytest.mark.parametrize(
-    ("rounds", "size", "kind"), [(1, 2_000, "words"), (3, 2_000, "noise"), (40, 2_000, "chinese"), (80, 10, "words")]
+    ("rounds", "size", "kind"),
+    [(1, 2_000, "words"), (3, 2_000, "noise"), (40, 2_000, "chinese"), (8, 60_000, "chinese"), (80, 10, "words")],
 )
 def test_size_goes_with_the_run_at_any_length(rounds, size, kind):
     events = list(long_events(rounds, kind, size))
@@ -168,6 +169,12 @@ def test_a_stream_that_would_make_the_run_too_large_is_left_out():
     bundle = saved(state)
     assert [entry["reply"]["stream"] for entry in opened(bundle[MIME])["rounds"]] == [[], [], []]
     assert len(notebook_of(bundle)) < 1.2 * new_bytes(three_round_events()) + 50_000
+
+
+def test_results_that_would_make_the_run_too_large_are_cut_and_stand_whole_in_the_next_request():
+    kept = opened(saved(state_of(list(long_events(4, "chinese", 60_000))))[MIME])["rounds"]
+    assert "characters in all" in kept[0]["calls"][0]["result"]["text"]
+    assert "characters in all" not in dumps(kept[1]["request"])
 
 
 def test_a_question_is_not_saved():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nb_agent import background
@@ -29,11 +29,13 @@ class Hub:
     Attributes:
         connections: by name.
         log: the messages that went over their wires; `views.taps` draws them.
+        prepare: is called with each new connection before it opens; a server learns then what it may ask (see `asking.attach`).
     """
 
     def __init__(self) -> None:
         self.connections: dict[str, Connection] = {}
         self.log = WireLog()
+        self.prepare: Callable[[Connection], None] = lambda _: None
         self._known: tuple[Any, tuple[McpTool, ...]] = ((), ())
         # Not at exit: `line` does that for all at once, and waits for them.
         weakref.finalize(self, _drop, self.connections).atexit = False
@@ -118,6 +120,7 @@ class Hub:
         made = Connection(name, target, start_limit=start_limit, call_limit=call_limit, idle_limit=idle_limit, trusted=trusted)
         made.log = self.log
         self.log.watch(made)  # before it opens: the handshake is seen too
+        self.prepare(made)
         return made
 
     def configure(self, path: str | os.PathLike[str], *, start_limit: float = 20.0, trusted: bool = False) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ class McpTool:
     schema: JSON
     hints: JSON
     main_thread: bool = False
+    asks_back: bool = True  # its server may ask a person while the call runs, who is asked in the thread of the cell
     time_limit: float | None = None  # the connection's holds
 
     @property

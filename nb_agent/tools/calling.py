@@ -183,7 +183,8 @@ class Caller:
         runnable = [entry for entry in ready if entry.runs]
         here = [entry for entry in runnable if _needs_main_thread(entry)]
         aside = [entry for entry in runnable if not _needs_main_thread(entry)]
-        if len(aside) == 1 and not here and self._limit(aside[0]) is None:
+        alone = len(aside) == 1 and not here and self._limit(aside[0]) is None
+        if alone and not (idle and getattr(aside[0].tool, "asks_back", False)):
             yield aside[0], self._run(number, aside[0])
             return
         threads: Threads[ToolDone] = Threads(most=self._most_at_once, clock=self._clock)

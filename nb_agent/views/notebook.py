@@ -18,10 +18,10 @@ from nb_agent.values import JSON, dumps
 from nb_agent.views import text
 from nb_agent.views.asking import by_typing
 from nb_agent.views.fold import Change, Fold, change_state
-from nb_agent.views.questions import Desk
+from nb_agent.views.questions import Desk, takes_answers
 from nb_agent.views.saved import saved
 
-__all__ = ["View", "opened", "show", "shown_here"]
+__all__ = ["View", "opened", "show", "shown_here", "somebody"]
 
 #: Seconds between two messages to the inspector while a reply streams: every message costs the page a redraw.
 _PAUSE: Final = 1 / 15
@@ -60,6 +60,12 @@ def opened(*, shown: bool = True, most_seconds: float | None = None) -> View:
     if shell is None or not shown:
         return _Unseen()
     return _Live(shell, most_seconds) if _has_kernel(shell) else _Lines(shell)
+
+
+def somebody() -> bool:
+    """Whether there may be a person to ask: a front end that takes answers, or a terminal."""
+    shell = _shell()
+    return takes_answers(shell.kernel) if shell is not None and _has_kernel(shell) else sys.stdin is not None and sys.stdin.isatty()
 
 
 def shown_here(run: object) -> bool:

@@ -20,7 +20,7 @@ from nb_agent.views.asking import by_typing
 from nb_agent.views.fold import Change
 from nb_agent.views.pump import Pump
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "takes_answers"]
 
 #: Seconds that a page has to say hello, from when it was given something to show.
 _GREETING: Final = 2.0
@@ -59,7 +59,7 @@ class Desk:
         Raises:
             KeyboardInterrupt: they interrupted instead.
         """
-        if not self._takes_answers():
+        if not takes_answers(self._kernel):
             return None
         self._pump = self._pump or Pump.of(self._kernel)
         if not self._waited_for(self._greeted, self._began + _GREETING - time.monotonic()):
@@ -120,13 +120,6 @@ class Desk:
             self._question, self._take, self._said = question or {}, take, queue.SimpleQueue()
         self._show([["set", ["question"], None if question is None else {**question, "id": self._open}]])
 
-    def _takes_answers(self) -> bool:
-        """Whether a person sits in front of this: batch runs say that no line can be typed."""
-        try:
-            return bool(self._kernel.get_parent("shell")["content"].get("allow_stdin"))
-        except (AttributeError, KeyError, TypeError, LookupError):
-            return True  # asking will show
-
     def _waited_for(self, arrived: Callable[[], bool], seconds: float | None) -> bool:
         """Whether it has come, after so many seconds at most."""
         ends = None if seconds is None else time.monotonic() + seconds
@@ -138,3 +131,11 @@ class Desk:
             if ends is not None and time.monotonic() >= ends:
                 return False
             time.sleep(_LOOK)
+
+
+def takes_answers(kernel: Any) -> bool:
+    """Whether a person sits in front of a kernel: batch runs say that no line can be typed."""
+    try:
+        return bool(kernel.get_parent("shell")["content"].get("allow_stdin"))
+    except (AttributeError, KeyError, TypeError, LookupError):
+        return True  # asking will show

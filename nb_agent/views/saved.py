@@ -3,8 +3,8 @@
 The JSON opens as the inspector (`labextension`). It holds everything, so the other forms may say less: a request stands in the
 state once, but a tool's result stands there twice (as the result and in the next request), and in each of the other forms again.
 What is saved is therefore held to a size in proportion to the run: the JSON is packed (gzip in base64, where what stands there
-twice costs almost nothing), the other forms cut long values, and at last show the rounds of the middle as one line each.
-What is cut is said, with its size. `fold` decides what is shown; this module decides only how much of it is repeated.
+twice costs almost nothing) and gives up streams and the ends of results if it must, the other forms cut long values, and at
+last show the rounds of the middle as one line each. What is cut is said, with its size. `fold` decides what is shown; this module decides only how much of it is repeated.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def saved(state: JSON) -> dict[str, Any]:
     room = _RATE * _new_bytes(state) + _BASE
     bundle: dict[str, Any] = {MIME: _stored(state, room)}
     room -= _size(bundle[MIME])
-    shorter = cache(partial(_shortened, _without_streams(state)))
+    shorter = cache(partial(_shortened, _each_round(state, _without_stream)))
     for kind, (form, share) in _FORMS.items():
         bundle[kind] = _fitting(shorter, form, room * share)
         room -= _size(bundle[kind])
@@ -76,10 +76,18 @@ def opened(stored: JSON) -> JSON:
 
 
 def _stored(state: JSON, room: float) -> JSON:
-    """The state, packed; without the streams where it is too large with them."""
+    """The state, packed; where it is too large, without the streams, and then with the ends of results left out.
+
+    A result of more than 32 KB is not found again by gzip, so that one in Chinese would cost all its bytes each time.
+    """
     asked_nothing = {**state, "question": None, "branches": [_branch(branch, state["rounds"]) for branch in state["branches"]]}
     packed = _packed(asked_nothing)
-    return packed if _size(packed) < room * 0.6 else _packed(_without_streams(asked_nothing))
+    for share, less in ((0.6, _without_stream), (0.85, _with_short_results)):
+        if _size(packed) <= room * share:
+            break
+        asked_nothing = _each_round(asked_nothing, less)
+        packed = _packed(asked_nothing)
+    return packed
 
 
 def _packed(state: JSON) -> JSON:
@@ -94,10 +102,20 @@ def _branch(branch: JSON, rounds: list[JSON]) -> JSON:
     return {**branch, "kept": kept, "state": branch["state"] | {"rounds": own[kept:]}}
 
 
-def _without_streams(state: JSON) -> JSON:
-    rounds = [entry | {"reply": entry["reply"] and entry["reply"] | {"stream": []}} for entry in state["rounds"]]
-    branches = [branch | {"state": _without_streams(branch["state"])} for branch in state["branches"]]
-    return state | {"rounds": rounds, "branches": branches}
+def _each_round(state: JSON, less: Callable[[JSON], JSON]) -> JSON:
+    branches = [branch | {"state": _each_round(branch["state"], less)} for branch in state["branches"]]
+    return state | {"branches": branches, "rounds": [less(entry) for entry in state["rounds"]]}
+
+
+def _without_stream(entry: JSON) -> JSON:
+    return entry | {"reply": entry["reply"] and entry["reply"] | {"stream": []}}
+
+
+def _with_short_results(entry: JSON) -> JSON:
+    """A round whose results say only how they begin: the next request has what the model was given of them."""
+    long = ("result", "whole", "printed", "traceback", "wire")
+    calls = [call | {key: _cut(call[key], 2_000) for key in long if call.get(key)} for call in entry["calls"]]
+    return entry | {"calls": calls}
 
 
 # ------------------------------------------------------------------------------------------------------- the other forms
