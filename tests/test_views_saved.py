@@ -171,6 +171,14 @@ def test_a_stream_that_would_make_the_run_too_large_is_left_out():
     assert len(notebook_of(bundle)) < 1.2 * new_bytes(three_round_events()) + 50_000
 
 
+def test_what_a_server_sent_costs_a_run_no_more_than_its_share():
+    events = list(long_events(60, "chinese"))
+    state = state_of(events)
+    for call in (call for entry in state["rounds"] for call in entry["calls"]):
+        call["wire"] = [{"direction": "in", "body": json.dumps({"result": {"content": [{"text": call["result"]["text"]}]}})}]
+    assert len(notebook_of(saved(state))) < 1.2 * new_bytes(events) + 50_000
+
+
 def test_results_that_would_make_the_run_too_large_are_cut_and_stand_whole_in_the_next_request():
     kept = opened(saved(state_of(list(long_events(4, "chinese", 60_000))))[MIME])["rounds"]
     assert "characters in all" in kept[0]["calls"][0]["result"]["text"]

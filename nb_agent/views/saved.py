@@ -4,7 +4,8 @@ The JSON opens as the inspector (`labextension`). It holds everything, so the ot
 state once, but a tool's result stands there twice (as the result and in the next request), and in each of the other forms again.
 What is saved is therefore held to a size in proportion to the run: the JSON is packed (gzip in base64, where what stands there
 twice costs almost nothing) and gives up streams and the ends of results if it must, the other forms cut long values, and at
-last show the rounds of the middle as one line each. What is cut is said, with its size. `fold` decides what is shown; this module decides only how much of it is repeated.
+last show the rounds of the middle as one line each. What is cut is said, with its size. `fold` decides what is shown; this module
+decides only how much of it is repeated.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def _stored(state: JSON, room: float) -> JSON:
     """
     asked_nothing = {**state, "question": None, "branches": [_branch(branch, state["rounds"]) for branch in state["branches"]]}
     packed = _packed(asked_nothing)
-    for share, less in ((0.6, _without_stream), (0.85, _with_short_results)):
+    for share, less in ((0.6, _without_stream), (0.85, _with_results(2_000)), (0.85, _with_results(400))):
         if _size(packed) <= room * share:
             break
         asked_nothing = _each_round(asked_nothing, less)
@@ -111,11 +112,14 @@ def _without_stream(entry: JSON) -> JSON:
     return entry | {"reply": entry["reply"] and entry["reply"] | {"stream": []}}
 
 
-def _with_short_results(entry: JSON) -> JSON:
-    """A round whose results say only how they begin: the next request has what the model was given of them."""
+def _with_results(most: int) -> Callable[[JSON], JSON]:
+    """Makes a round's results say only how they begin: the next request has what the model was given of them."""
     long = ("result", "whole", "printed", "traceback", "wire")
-    calls = [call | {key: _cut(call[key], 2_000) for key in long if call.get(key)} for call in entry["calls"]]
-    return entry | {"calls": calls}
+
+    def less(entry: JSON) -> JSON:
+        return entry | {"calls": [call | {key: _cut(call[key], most) for key in long if call.get(key)} for call in entry["calls"]]}
+
+    return less
 
 
 # ------------------------------------------------------------------------------------------------------- the other forms
