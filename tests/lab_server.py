@@ -87,10 +87,10 @@ def wait_for(url, server, log):
 
 
 class Notebook:
-    """One notebook in one page of JupyterLab."""
+    """One notebook in one page of JupyterLab, or of Notebook 7, which the same server has at another address."""
 
-    def __init__(self, context, base, name):
-        self.base, self.name = base, name
+    def __init__(self, context, base, name, host="lab/tree"):
+        self.base, self.name, self.host = base, name, host
         self.page = context.new_page()
         self.errors = []
         self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
@@ -98,7 +98,7 @@ class Notebook:
         self.open()
 
     def open(self):
-        self.page.goto(f"{self.base}/lab/tree/{self.name}?reset")
+        self.page.goto(f"{self.base}/{self.host}/{self.name}?reset")
         self.page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
 
     def api(self, path, method="GET"):

@@ -81,14 +81,17 @@ class Page:
         """Execute a cell and those behind it; each question is given to ``answer``. What was printed, and the errors."""
         ids = {self.client.execute(cell, allow_stdin=stdin, store_history=True) for cell in (code, *then)}
         printed, errors, until = [], [], time.monotonic() + seconds
-        self.asked, self.comm, interrupt_at = [], None, float("inf")
+        self.asked, self.comm, self.hello_at, interrupt_at = [], None, float("inf"), float("inf")
         while ids:
-            message = self.next_message(min(until, interrupt_at))
+            message = self.next_message(min(until, interrupt_at, self.hello_at))
+            if time.monotonic() >= self.hello_at:
+                self.say_hello()
             if message is None and time.monotonic() >= until:
                 raise TimeoutError("".join(printed))
-            if message is None:
+            if message is None and time.monotonic() >= interrupt_at:
                 self.manager.interrupt_kernel()
                 interrupt_at = float("inf")
+            if message is None:
                 continue
             kind, content = message["msg_type"], message["content"]
             printed += [content["text"]] if kind == "stream" else []
@@ -104,12 +107,19 @@ class Page:
             return self.client.get_iopub_msg(timeout=max(0.01, until - time.monotonic()))
         return None
 
+    def say_hello(self):
+        """Again and again until it is answered, as the page does: the first may come before the widget listens."""
+        self.send(self.comm, {"type": "hello", "view": "v1"})
+        self.hello_at = time.monotonic() + 0.15
+
     def hear(self, kind, content, answer):
         """Say hello to a new inspector, and answer what it asks; whether it asked."""
         if kind == "comm_open" and "truth" in content["data"].get("state", {}):
             self.comm = content["comm_id"]
-            self.send(self.comm, {"type": "hello", "view": "v1"})
+            self.say_hello()
         told = content["data"].get("content", {}) if kind == "comm_msg" else {}
+        if told.get("type") == "state":
+            self.hello_at = float("inf")
         changes = told.get("changes", ()) if told.get("type") == "changes" else ()
         questions = [value for change, path, value in changes if (change, path) == ("set", ["question"]) and value]
         for question in questions:

@@ -1,4 +1,4 @@
-"""JupyterLab in Chromium while a cell waits for a person: buttons, edits, faults, branches, interrupts and a reload."""
+"""JupyterLab and Notebook 7 in Chromium while a cell waits for a person: buttons, edits, faults, branches and interrupts."""
 
 import re
 import time
@@ -31,6 +31,10 @@ def remove(path: str) -> str:
 """
 
 
+HOSTS = {"lab": "lab/tree", "notebook": "notebooks"}
+everywhere = pytest.mark.parametrize("host", HOSTS)
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     return tmp_path_factory.mktemp("asking")
@@ -52,10 +56,10 @@ def chromium():
 def opened(chromium, base, root):
     contexts = []
 
-    def make(name, *cells, **viewport):
+    def make(name, *cells, host="lab", **viewport):
         context = chromium.new_context(viewport={"width": 1280, "height": 900, **viewport})
         contexts.append(context)
-        notebook = Notebook(context, base, written(root, f"{name}.ipynb", TOOLS, *cells))
+        notebook = Notebook(context, base, written(root, f"{name}-{host}.ipynb", TOOLS, *cells), HOSTS[host])
         notebook.wait_until_idle()
         notebook.run(0)
         return notebook
@@ -84,11 +88,12 @@ def printed(notebook, number):
     return notebook.cell(number).locator(".jp-OutputArea-output").last.text_content().strip()
 
 
-def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened):
+@everywhere
+def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened, host):
     cells = ["%%agent --new -o run\nRemove `lamp`."] * 3
-    notebook = opened("leave", *cells, "print(gone, run.tool_results[0].code)")
+    notebook = opened("leave", *cells, "print(gone, run.tool_results[0].code)", host=host)
     notebook.run(1, wait=False)
-    notebook.shot("asking-leave")
+    notebook.shot(f"asking-leave-{host}")
     say(notebook, "Approve", "Let it run remove")
     notebook.wait_until_idle()
     assert printed(notebook, 4) == "['lamp'] None"
@@ -116,14 +121,17 @@ def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened):
     assert problems(notebook) == []
 
 
-def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened):
+@everywhere
+def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened, host):
     from nb_agent.lessons.demo import PROMPT
 
-    notebook = opened("step", f"%%agent --step -o run\n{PROMPT}", "print(run.reason, len(run.branches), len(run.requests))")
+    notebook = opened(
+        "step", f"%%agent --step -o run\n{PROMPT}", "print(run.reason, len(run.branches), len(run.requests))", host=host
+    )
     notebook.run(1, wait=False)
     say(notebook, "Next", "Request 1 is about to go out")
     notebook.page.locator(".nba-ask", has_text="is about to run").first.wait_for(timeout=20_000)
-    notebook.shot("step-call")
+    notebook.shot(f"step-call-{host}")
     panel = ask(notebook)
     panel.get_by_role("button", name=re.compile("Inject")).first.click()
     panel.locator("select").first.select_option("times_out")
@@ -131,13 +139,13 @@ def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened):
     for title in ["search_files is about to run", "The result", "The result"]:
         say(notebook, "Next", title)
     notebook.page.locator(".nba-ask", has_text="Request 2 is about to go out").first.wait_for(timeout=20_000)
-    notebook.shot("step-fault")
+    notebook.shot(f"step-fault-{host}")
     panel = ask(notebook)
     panel.get_by_role("button", name=re.compile("Go back")).first.click()
     panel.locator("select").last.select_option(index=0)
     panel.get_by_role("button", name="Go back, as a branch").click()
     notebook.page.locator(".nba-ask", has_text="Request 1 is about to go out").first.wait_for(timeout=20_000)
-    notebook.shot("step-branch")
+    notebook.shot(f"step-branch-{host}")
     say(notebook, "Run on", "Request 1 is about to go out")
     notebook.wait_until_idle()
     assert printed(notebook, 2) == "stop 1 3"
@@ -145,8 +153,9 @@ def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened):
     assert problems(notebook) == []
 
 
-def test_the_stop_button_ends_a_wait_at_once_and_the_next_cell_runs(opened):
-    notebook = opened("interrupt", "%%agent --new -o run\nRemove `lamp`.", "print(run.reason)")
+@everywhere
+def test_the_stop_button_ends_a_wait_at_once_and_the_next_cell_runs(opened, host):
+    notebook = opened("interrupt", "%%agent --new -o run\nRemove `lamp`.", "print(run.reason)", host=host)
     notebook.run(1, wait=False)
     ask(notebook)
     began = time.monotonic()
@@ -176,15 +185,16 @@ def test_a_run_that_waits_between_cells_is_answered_by_buttons_and_by_words(open
     assert problems(notebook) == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_question_is_readable_in_both_themes_and_in_a_narrow_window(opened, theme):
-    notebook = opened(f"narrow-{theme}", "%%agent --step -o run\n移除台灯 lamp，谢谢。Remove the lamp 🪔.", width=700)
-    if theme == "dark":
-        notebook.use_dark()
+def test_a_question_is_readable_in_both_themes_and_in_a_narrow_window(opened):
+    notebook = opened("narrow", "%%agent --step -o run\n移除台灯 `lamp`，谢谢。Remove `lamp` 🪔.", width=700)
     notebook.run(1, wait=False)
     panel = ask(notebook)
     panel.scroll_into_view_if_needed()
-    notebook.shot(f"question-{theme}")
+    notebook.shot("question-light")
     assert panel.get_by_role("button").count() > 3
+    notebook.use_dark()
+    notebook.page.wait_for_selector(".nba[data-theme='dark']")
+    panel.scroll_into_view_if_needed()
+    notebook.shot("question-dark")
     notebook.interrupt()
     notebook.shut_down()

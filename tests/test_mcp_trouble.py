@@ -3,12 +3,14 @@
 import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
 from jupyter_client.manager import KernelManager
+from lab_server import free_port
 from mcp.server.mcpserver import Context, MCPServer
 from test_kernel import Kernel
 from test_mcp_hub import runs, wait_until
@@ -177,6 +179,57 @@ def test_the_era_that_is_pinned_is_spoken_and_shown(hub, era):
 def test_an_era_that_nobody_knows_is_refused(hub):
     with pytest.raises(SettingError, match="era='stone' is not known; write 'legacy'"):
         hub.connect("s", command=["x"], era="stone")
+
+
+#: Serves one tool over HTTP that reports progress until it is killed, or answers at once.
+STREAMING = """
+import asyncio, sys
+from mcp.server.mcpserver import Context, MCPServer
+server = MCPServer("s")
+@server.tool()
+async def work(ctx: Context, slowly: bool = False) -> str:
+    for step in range(1000 if slowly else 1):
+        await ctx.report_progress(step)
+        await asyncio.sleep(0.02)
+    return "done"
+print("ready", flush=True)
+server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+"""
+
+
+def test_a_server_that_is_killed_in_the_middle_of_an_http_stream_is_one_line_and_the_next_call_works(hub, tmp_path):
+    script, port = tmp_path / "streaming.py", free_port()
+    script.write_text(STREAMING, encoding="utf-8")
+    servers = []
+
+    def serve():
+        servers.append(subprocess.Popen([sys.executable, script, str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        servers[-1].stdout.readline()
+        assert wait_until(lambda: listens(port))
+
+    try:
+        serve()
+        connection = hub.connect("s", url=f"http://127.0.0.1:{port}/mcp", call_limit=5)
+        connection.wishes.progress.append(lambda done, total, text: servers[0].kill() if done == 3 else None)
+        begun = time.monotonic()
+        with pytest.raises(ToolError) as caught:
+            connection.call("work", {"slowly": True})
+        assert time.monotonic() - begun < 10
+        assert caught.value.code in {"server_gone", "tool_timeout"}
+        assert "\n" not in str(caught.value)
+        servers[0].wait(5)
+        serve()
+        assert "done" in str(connection.call("work", {}))
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait(5)
+            server.stdout.close()
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_progress_gives_a_call_more_time_and_is_told(hub):

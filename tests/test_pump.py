@@ -30,7 +30,7 @@ class Kernel:
         self.session, self.log = Session(key=KEY), Log()
         self.told, self.states, self.queued = [], [], []
         self.comm_manager = SimpleNamespace(comm_open=self.comm, comm_msg=self.comm, comm_close=self.comm)
-        self.io_loop = SimpleNamespace(asyncio_loop=SimpleNamespace(create_task=self.queued.append))
+        self.io_loop = SimpleNamespace(add_callback=lambda run, *given: self.queued.append((run, *given)))
         pair = SimpleNamespace(to_socket=socket)
         self.shell_channel_thread = SimpleNamespace(manager=SimpleNamespace(get_shell_channel_to_subshell_pair=lambda _: pair))
 
@@ -41,7 +41,6 @@ class Kernel:
 
     def shell_main(self, subshell_id, message):
         """Where messages go when no cell runs."""
-        return subshell_id, message
 
     def _publish_status(self, status, channel, parent=None):
         self.states.append((status, parent["msg_type"]))
@@ -65,8 +64,8 @@ def shell():
 def read(kernel):
     """The types and numbers of what was given back; reading it whole works only once."""
     messages = []
-    for subshell_id, message in kernel.queued:
-        assert subshell_id is None
+    for run, subshell_id, message in kernel.queued:
+        assert (run, subshell_id) == (kernel.shell_main, None)
         told = kernel.session.deserialize(kernel.session.feed_identities(message, copy=False)[1], copy=False)
         messages.append((told["msg_type"], told["content"]["number"]))
     return messages
@@ -103,7 +102,7 @@ def test_what_is_no_message_is_left_to_the_kernel(shell, frames):
     shell.raw(frames)
     pump.poll()
     pump.close()
-    assert [[bytes(frame) for frame in message] for _, message in shell.kernel.queued] == [frames]
+    assert [[bytes(frame) for frame in message] for _, _, message in shell.kernel.queued] == [frames]
 
 
 def test_a_widget_that_breaks_does_not_end_the_run(shell):

@@ -52,8 +52,7 @@ class Pump:
                 return cls(kernel, kernel.shell_stream.socket, lambda kept: kernel.schedule_dispatch(kernel.dispatch_shell, kept))
             inspect.signature(kernel.shell_main).bind(None, [])
             pair = thread.manager.get_shell_channel_to_subshell_pair(None)  # 7: another thread reads, and passes on
-            begin = kernel.io_loop.asyncio_loop.create_task  # at once: a turn later, cells behind one that failed would run in 7.0
-            return cls(kernel, pair.to_socket, lambda kept: begin(kernel.shell_main(None, kept)))
+            return cls(kernel, pair.to_socket, lambda kept: kernel.io_loop.add_callback(kernel.shell_main, None, kept))
         except (AttributeError, TypeError):
             return None
 
