@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Any
 
 from nb_agent import compaction as compacting
 from nb_agent import loop, providers
 from nb_agent.assembly import Assembled, Wishes, assembled
+from nb_agent.errors import AgentError
 from nb_agent.events import Answer, Event, RunEnded
 from nb_agent.guards.masking import Masks, secrets_of
 from nb_agent.guards.policy import Policy, PolicyLike
@@ -289,6 +292,31 @@ class Agent:
         line = self._assembled(said_of(prompt), wished, mode)
         return self._pulled(line, said_of(prompt), wished, view=view, on_event=on_event)
 
+    def start(self, prompt: str | Sequence[Any], **wishes: Any) -> Run:
+        """Begin a run and come back at once; it goes on in a thread, and is shown in this cell whatever other cells do meanwhile.
+
+        What goes wrong is in the run (`Run.error`) and in its view. The conversation goes on when the run has ended, so wait for
+        `Run.reason` before the next one.
+
+        Args:
+            prompt: as in `run`.
+            wishes: other options of `run`.
+
+        Raises:
+            SettingError: as `run`.
+        """
+        said, wished = said_of(prompt), Wished(**wishes)
+        line = self._assembled(said, wished, "run_on")
+        shown = notebook.opened(most_seconds=self.ask_limit)
+        shown.begin(line.run, line.fold())  # here, so that it stands in this cell
+
+        def pull() -> None:
+            with suppress(AgentError):  # the run has said it
+                self._pulled_in(shown, line, said, wished)
+
+        threading.Thread(target=copy_context().run, args=(pull,), name="nb_agent run", daemon=True).start()
+        return line.run
+
     def step(self, prompt: str | Sequence[Any], *, view: bool = True, **wishes: Any) -> Steps:
         """A run that stops before each request, before each call and after each result, and goes on when it is told.
 
@@ -365,9 +393,19 @@ class Agent:
     ) -> Run:
         """Pull a run to its end; where the person goes back, go on with the branch."""
         shown = notebook.opened(shown=view, most_seconds=self.ask_limit)
+        shown.begin(line.run, line.fold())
+        return self._pulled_in(shown, line, said, wished, on_event)
+
+    def _pulled_in(
+        self,
+        shown: notebook.View,
+        line: Assembled,
+        said: Message,
+        wished: Wished,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Run:
         try:
             while True:
-                shown.begin(line.run, line.fold())
                 line.asking = shown.ask
                 person = Person(line.stepper, shown.ask, self.ask)
                 observers = [line.run.events.append, self._remember, *([on_event] if on_event else []), shown.observe]
@@ -376,6 +414,7 @@ class Agent:
                 if line.stepper.back is None:
                     return line.run
                 line = self._assembled(said, wished, "step", Branch(line.stepper.back, line.run))
+                shown.begin(line.run, line.fold())
         finally:
             shown.close()
 

@@ -200,3 +200,40 @@ def test_a_question_that_nobody_answers_in_time_is_a_no_where_a_time_is_set(page
     )
     assert errors == []
     assert printed.strip().endswith("refused []")
+
+
+SLOWLY = """
+import json, threading
+from nb_agent import Agent, mock
+
+two, usual = threading.Event(), mock.send
+
+
+def send(request, served=None):
+    for number in range(20):
+        if number == 10:
+            two.wait(10)  # the other cell has printed
+        choice = {"index": 0, "delta": {"content": f"d{number} "}, "finish_reason": "stop" if number == 19 else None}
+        yield f"data: {json.dumps({'choices': [choice]})}\\n\\n".encode()
+    yield b"data: [DONE]\\n\\n"
+
+
+mock.send = send
+"""
+
+
+def test_a_run_in_the_background_is_shown_in_its_own_cell_and_what_later_cells_print_in_theirs(page):
+    page.run(SLOWLY)
+    cells = ["started = Agent().start('go')", "print('two'); two.set()\nwhile started.reason is None: pass\nmock.send = usual"]
+    ids = [page.client.execute(cell) for cell in cells]
+    seen, ended, until, shown = {place: [] for place in (0, 1)}, 0, time.monotonic() + 30, None
+    while (ended < 2 or shown is None) and (message := page.next_message(until)) is not None:
+        parent, kind, content = message["parent_header"].get("msg_id"), message["msg_type"], message["content"]
+        if parent in ids and kind in {"stream", "display_data"}:
+            seen[ids.index(parent)].append(content.get("text") or content["transient"]["display_id"])
+        if kind == "update_display_data":
+            shown = content["transient"]["display_id"], content["data"]["text/plain"]
+        ended += kind == "status" and content["execution_state"] == "idle" and parent in ids
+    assert seen[1] == ["two\n"]
+    assert seen[0] == [shown[0]]
+    assert " ".join(f"d{number}" for number in range(20)) in shown[1]
