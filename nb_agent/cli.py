@@ -87,7 +87,7 @@ def _mock(options: argparse.Namespace) -> None:
     server.serve(
         options.host,
         options.port,
-        ready=lambda url: print(f"mock model at {url} (any key, any model name); Ctrl+C ends it"),
+        ready=lambda url: print(f"mock model at {url} (any key, any model name); Ctrl+C ends it", flush=True),
         served=served,
     )
 

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lab_server import Notebook, browser, lab
+from lab_server import HARMLESS, Notebook, browser, lab
 
 from nb_agent.lessons.demo import PROMPT
 
 ROOT = Path(__file__).parent.parent
 TOUR = "notebooks/00_tour.ipynb"
-
-#: What a page of JupyterLab says on its own account, with or without our outputs.
-HARMLESS = re.compile(r"favicon|workspaces|settings/|api/contents.*404|ResizeObserver|Could not determine jupyterlab build status")
 
 
 @pytest.fixture(scope="module")

@@ -117,6 +117,11 @@ def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened, h
     notebook.wait_until_idle()
     assert printed(notebook, 4) == "['lamp', 'chair'] refused"
     assert "it is not yours" in notebook.cell(3).locator(".jp-OutputArea").text_content()
+    notebook.save()
+    notebook.page.reload()
+    notebook.cell(3).locator(".nba[data-status='ended']").wait_for(timeout=30_000)
+    notebook.cell(3).scroll_into_view_if_needed()
+    notebook.shot(f"asking-reloaded-{host}")
     notebook.shut_down()
     assert problems(notebook) == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lab_server import SHOTS, browser, lab
+from lab_server import HARMLESS, SHOTS, browser, lab
 from nbformat.sign import NotebookNotary
 from samples import three_round_events
 from test_views_saved import long_events, state_of
@@ -25,11 +25,6 @@ PROSE = """%%agent -o run
 Don't guess: read `config.yaml` in this folder for what it says, is it's content not in order, and **report** that in a line.
 """
 
-#: What a page says on its own account, with or without the extension; the last three are about windows and of Notebook itself.
-HARMLESS = re.compile(
-    r"favicon|workspaces|settings/|api/contents.*404|ResizeObserver|Could not determine jupyterlab build status|"
-    r"Window name candidate|reading 'schema'|'filebrowser:open-path' not registered"
-)
 HOSTS = {"lab": "lab/tree", "notebook": "notebooks"}
 
 
