@@ -28,6 +28,7 @@ bench: .venv/test ## the ratios that benchmarks/README.md explains
 	$(BIN)/python benchmarks/loop.py --check
 	$(BIN)/python benchmarks/stream.py --check
 	$(BIN)/python benchmarks/tools.py --check
+	$(BIN)/python benchmarks/counting.py --check
 
 clean:
 	rm -rf .venv demo screenshots .pytest_cache .mypy_cache .ruff_cache

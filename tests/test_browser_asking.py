@@ -31,6 +31,7 @@ def remove(path: str) -> str:
 """
 
 
+COUNT = "print(run.reason, len(run.branches), len(run.requests), 'README.md' in run.tool_results[0].text)"
 HOSTS = {"lab": "lab/tree", "notebook": "notebooks"}
 everywhere = pytest.mark.parametrize("host", HOSTS)
 
@@ -130,9 +131,7 @@ def test_leave_is_given_edited_and_refused_by_buttons_in_running_cells(opened, h
 def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened, host):
     from nb_agent.lessons.demo import PROMPT
 
-    notebook = opened(
-        "step", f"%%agent --step -o run\n{PROMPT}", "print(run.reason, len(run.branches), len(run.requests))", host=host
-    )
+    notebook = opened("step", f"%%agent --step -o run\n{PROMPT}", COUNT, host=host)
     notebook.run(1, wait=False)
     say(notebook, "Next", "Request 1 is about to go out")
     notebook.page.locator(".nba-ask", has_text="is about to run").first.wait_for(timeout=20_000)
@@ -151,9 +150,14 @@ def test_the_file_task_is_stepped_with_an_edit_a_fault_and_a_branch(opened, host
     panel.get_by_role("button", name="Go back, as a branch").click()
     notebook.page.locator(".nba-ask", has_text="Request 1 is about to go out").first.wait_for(timeout=20_000)
     notebook.shot(f"step-branch-{host}")
-    say(notebook, "Run on", "Request 1 is about to go out")
+    say(notebook, "Next", "Request 1 is about to go out")
+    panel = notebook.page.locator(".nba-ask", has_text="read_file is about to run").first
+    panel.get_by_role("button", name="Edit").first.click()
+    panel.locator("textarea.nba-editor").fill('{"path": "README.md"}')
+    panel.get_by_role("button", name="Next", exact=True).click()
+    say(notebook, "Run on", "search_files is about to run")
     notebook.wait_until_idle()
-    assert printed(notebook, 2) == "stop 1 3"
+    assert printed(notebook, 2) == "stop 1 3 True"
     notebook.shut_down()
     assert problems(notebook) == []
 
