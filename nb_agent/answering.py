@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from nb_agent import tokens
 from nb_agent.errors import SettingError
-from nb_agent.events import Answer, Event, ReplyDone, RequestReady, Stop
+from nb_agent.events import Answer, Delta, Event, ReplyDone, RequestReady, Stop
 from nb_agent.guards.repeats import Repeats
 from nb_agent.messages import Request
 from nb_agent.pricing import Prices, cost
@@ -113,7 +113,9 @@ class Answers:
         return time.monotonic() - self.held
 
     def __call__(self, event: Event, person: Callable[[Event], Answer] = lambda _: None) -> Answer:
-        """The answer to one event; the ``person`` is asked where nothing else has one."""
+        """The answer to one event; the ``person`` is asked where nothing else has one. Pieces of a reply never are."""
+        if isinstance(event, Delta):
+            return None
         self.hold()
         try:
             if isinstance(event, RequestReady) and (words := self._repeats.stopped):

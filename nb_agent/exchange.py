@@ -103,12 +103,14 @@ class Exchange:
                     return Received(end.value, self.clock() - began, first)
                 except ProviderError as error:
                     raise (_BrokenError(error) if error.kind in _BROKEN else error) from None
-                seconds = self.clock() - began
+                now = self.clock()
+                seconds = now - began
                 first = seconds if first is None else first
                 if pieces:
                     said += [piece.text for piece in pieces if piece.kind in _SAID and not piece.choice]
                     yield Delta(number, pieces, payload, seconds)
-                self.watch_time()
+                if now > self.ends:
+                    raise TimeIsUpError
         finally:
             if isinstance(sent, Generator):
                 sent.close()  # at once: an interrupt's traceback would keep the connection open
