@@ -12,7 +12,7 @@ test: tools .venv/test ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 demo: .venv/lab ## the file task with no browser, the run as text
 	$(BIN)/nb-agent demo

@@ -183,5 +183,5 @@ def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     >>> secrets_of({"OPENAI_API_KEY": "sk-0123456789", "MAX_TOKENS": "8192", "SSH_KEY": "/home/ann/.ssh/id", "HOME": "/home/ann"})
     ('sk-0123456789',)
     """
-    found = dict.fromkeys(value.strip() for name, value in environ.items() if is_secret_name(name))
+    found = dict.fromkeys(environ[name].strip() for name in environ if is_secret_name(name))
     return tuple(value for value in found if len(value) >= 8 and not is_empty(value) and not compiled(_PUBLIC).fullmatch(value))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 from nb_agent.errors import ToolDefinitionError
 from nb_agent.guards.policy import Tier
 from nb_agent.messages import Definition
-from nb_agent.tools.schema import tool
+from nb_agent.tools.schema import Tool, tool
 from nb_agent.values import JSON
 
 __all__ = ["AnyTool", "Toolbox"]
@@ -96,7 +96,7 @@ class Toolbox:
 
 
 def _is_tool(given: object) -> TypeGuard[AnyTool]:
-    return not isinstance(given, type) and isinstance(given, AnyTool)
+    return isinstance(given, Tool) or (not isinstance(given, type) and isinstance(given, AnyTool))
 
 
 def _made(given: Any) -> AnyTool:
