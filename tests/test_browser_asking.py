@@ -207,3 +207,23 @@ def test_a_question_is_readable_in_both_themes_and_in_a_narrow_window(opened):
     notebook.shot("question-dark")
     notebook.interrupt()
     notebook.shut_down()
+
+
+def test_what_a_server_asks_in_the_middle_of_a_call_is_asked_by_buttons(opened):
+    add = "%agent mcp add people --trust -- python -m nb_agent.mcp.lesson_server --dir . --ask"
+    run = "%%agent --tools people__ask_nickname --policy write=go,read=go,danger=go -o run\nAsk for a nickname for U-1001."
+    notebook = opened("server-asks", add, run, "print(run.tool_results[0].text)")
+    notebook.run(1)
+    notebook.run(2, wait=False)
+    panel = notebook.page.locator(".nba-ask", has_text="asks you").first
+    panel.wait_for(timeout=20_000)
+    notebook.shot("asking-server")
+    editor = panel.locator("textarea.nba-editor")
+    if not editor.is_visible():
+        panel.get_by_role("button", name="Edit").first.click()
+    editor.fill('{"nickname": "Ada L."}')
+    panel.get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_until_idle()
+    assert "Ada L." in printed(notebook, 3)
+    notebook.shut_down()
+    assert problems(notebook) == []

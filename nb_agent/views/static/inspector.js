@@ -563,6 +563,7 @@ export function asking(question, state) {
     call: question.asks ? `Let it run ${name}?` : `${name} is about to run.`,
     result: `The result of ${name} has come; the model has not read it yet.`,
     model: `You are the model: write reply ${number}.`,
+    mcp: `${sentence(question.title ?? "a server")} asks you.`,
   }[question.at] ?? "The run waits for you.";
 }
 
