@@ -5,17 +5,14 @@ cannot be fetched, its tests are skipped, but never in CI.
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import tempfile
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fetched import node_modules
 from playwright.sync_api import sync_playwright
 from samples import CALLS, count, failing_events, hostile_events, three_round_events
 
@@ -27,7 +24,6 @@ from nb_agent.stepping import CHOICES
 from nb_agent.views import fold as folding
 from nb_agent.views.fold import Fold
 
-AXE = Path(__file__).parent / "js" / "axe"
 STATIC = Path(folding.__file__).parent / "static"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 FLAGS += ["--disable-background-networking", "--disable-component-update"]
@@ -521,20 +517,7 @@ def test_x_goes_from_error_to_error(mounted):
 @pytest.fixture(scope="module")
 def axe():
     """The text of axe.js, fetched once as the lock file has it."""
-    there = AXE / "node_modules"
-    try:
-        if not (there / "axe-core" / "axe.min.js").exists():
-            with tempfile.TemporaryDirectory(dir=AXE, prefix="node_modules-") as made:
-                for name in ("package.json", "package-lock.json"):
-                    shutil.copy(AXE / name, made)
-                command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-                subprocess.run(command, cwd=made, capture_output=True, timeout=120, check=True)
-                with suppress(OSError):  # another process was quicker
-                    (Path(made) / "node_modules").rename(there)
-    except (OSError, subprocess.SubprocessError) as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"axe-core cannot be fetched ({error}); try npm ci --prefix tests/js/axe")
+    there = node_modules("axe", "axe-core")
     return (there / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 

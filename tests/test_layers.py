@@ -17,7 +17,7 @@ LAYERS = [
     ["events", "deltas", "vocabulary", "joining", "guards"],
     ["history", "turns", "tokens", "adapters", "windows", "compaction", "nodes"],
     ["endings", "resuming", "loop", "exchange", "ruling", "sampling"],
-    ["background"],
+    ["background", "listening"],
     ["transport", "retrying", "network", "sockets", "rechunking", "recording", "tools"],
     ["mock", "mcp", "kit", "by_hand"],
     ["providers"],

@@ -8,7 +8,6 @@ call that needs leave is refused with the reason. Over HTTP it listens on loopba
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import hmac
 import ipaddress
@@ -25,6 +24,7 @@ from nb_agent.errors import SettingError
 from nb_agent.guards.masking import Masks
 from nb_agent.guards.policy import Policy, PolicyLike, Tier
 from nb_agent.guards.repeats import changes_something
+from nb_agent.listening import address, in_thread, listen
 from nb_agent.messages import Image, Text, ToolCall, ToolResult
 from nb_agent.tools.calling import Caller, Prepared
 from nb_agent.tools.results import MOST_TOKENS
@@ -42,7 +42,6 @@ __all__ = ["Served", "serve", "serve_http", "serving_http"]
 _RUN_ENDS: Final = 60.0
 #: Seconds that a call may take, unless its tool says otherwise, and that a server in a thread is given to end.
 _CALL_LIMIT: Final = 120.0
-_LEAVE: Final = 5.0
 #: What a tier means in the protocol's own hints (ToolAnnotations).
 _HINTS: Final[dict[Tier, JSON]] = {
     "read": {"read_only_hint": True},
@@ -221,27 +220,14 @@ def serving_http(
     """The same in a thread, for a notebook: yields the address, and ends the server afterwards (see `serve_http`)."""
     with contextlib.closing(_listen(host, port, token)) as listener:
         server = _uvicorn(served.server(name), listener, token, hosts)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="nb_agent MCP server", daemon=True)
-        thread.start()
-        try:
+        with in_thread(server, listener, "nb_agent MCP server"):
             yield _url(listener)
-        finally:
-            server.should_exit = True
-            thread.join(_LEAVE)
 
 
 def _listen(host: str, port: int, token: str | None) -> socket.socket:
     if not _is_loopback(host) and not token:
         raise SettingError(f"other machines can reach {host}, so a token is needed: give one with token='…' (--token)")
-    if not 0 <= port <= 65535:
-        raise SettingError(f"cannot listen on port {port}; a port is a number from 0 to 65535")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        reason = "it is in use; choose another port, or 0 for a free one" if taken else error
-        raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
+    return listen(host, port)
 
 
 def _is_loopback(host: str) -> bool:
@@ -252,8 +238,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+    return f"{address(listener)}/mcp"
 
 
 def _uvicorn(server: Server[Any], listener: socket.socket, token: str | None, hosts: Sequence[str]) -> uvicorn.Server:

@@ -6,16 +6,13 @@ Adds nothing to `nb_agent.mock.answer` but the socket. No key is asked for, and 
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from nb_agent import mock
-from nb_agent.errors import SettingError
+from nb_agent.listening import address, in_thread, listen
 from nb_agent.mock import chat_completions
 from nb_agent.mock.faults import WAIT
 from nb_agent.mock.wire import Refused
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["running", "serve"]
 
-_LEAVE: Final = 5.0  # seconds that a server in a thread is given to end
 #: Status -> the headers that come with it.
 _HEADERS: Final = {429: {"retry-after": str(WAIT)}}
 
@@ -48,42 +44,19 @@ def serve(
     Raises:
         SettingError: the address cannot be listened on.
     """
-    with contextlib.closing(_listen(host, port)) as listener, contextlib.suppress(KeyboardInterrupt):
+    with contextlib.closing(listen(host, port)) as listener, contextlib.suppress(KeyboardInterrupt):
         if ready is not None:
-            ready(_url(listener))
+            ready(address(listener))
         _server(served).run(sockets=[listener])
 
 
 @contextlib.contextmanager
 def running(served: mock.Model | None = None) -> Iterator[str]:
     """A server in a thread, on a free port of the loopback address; yields its base URL and ends it afterwards."""
-    with contextlib.closing(_listen("127.0.0.1", 0)) as listener:
+    with contextlib.closing(listen("127.0.0.1", 0)) as listener:
         server = _server(served)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="nb_agent mock server", daemon=True)
-        thread.start()
-        try:
-            yield _url(listener)
-        finally:
-            server.should_exit = True
-            thread.join(_LEAVE)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections already: whoever is told of it can connect, before the first request is read."""
-    if not 0 <= port <= 65535:
-        raise SettingError(f"cannot listen on port {port}; a port is a number from 0 to 65535")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        reason = "it is in use; choose another with --port, or 0 for a free one" if taken else error
-        raise SettingError(f"cannot listen on {host} port {port}: {reason}") from None
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        with in_thread(server, listener, "nb_agent mock server"):
+            yield address(listener)
 
 
 def _server(served: mock.Model | None) -> uvicorn.Server:
